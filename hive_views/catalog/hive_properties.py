@@ -46,6 +46,16 @@ class Unsupported(NamedTuple):
     answer: str
     harmless: tuple[str, ...] = ()
     """Values in lower case that change nothing."""
+    is_answered: Callable[[Mapping[str, str]], bool] = lambda properties: False
+    """Whether other properties have what the answer asks for."""
+
+
+def _has(key: str) -> Callable[[Mapping[str, str]], bool]:
+    return lambda properties: bool(properties.get(key))
+
+
+def _uses_http(properties: Mapping[str, str]) -> bool:
+    return str(properties.get(URI, "")).startswith("http")
 
 
 def _flag(value: str) -> str:
@@ -111,18 +121,22 @@ HIVE_PROPERTIES: Mapping[str, Converted | Unsupported] = {
     "metastore.warehouse.dir": Converted(WAREHOUSE, _warehouse),
     "metastore.catalog.default": Converted(METASTORE_CATALOG),
     "metastore.use.SSL": Converted(TLS, _flag),
-    "metastore.truststore.path": Unsupported(_TRUST_STORE),
-    "metastore.truststore.password": Unsupported(_TRUST_STORE),
+    "metastore.truststore.path": Unsupported(_TRUST_STORE, (), _has(TLS_CA_FILE)),
+    "metastore.truststore.password": Unsupported(_TRUST_STORE, (), _has(TLS_CA_FILE)),
     "metastore.sasl.enabled": Converted(KERBEROS_AUTHENTICATION, _if_true),
     "metastore.kerberos.principal": Converted(KERBEROS_SERVICE_NAME, _service),
     "metastore.client.auth.mode": Converted(AUTHENTICATION, _authentication),
     "metastore.client.plain.username": Converted(USER),
-    "metastore.token.signature": Unsupported(f"{TOKEN_FILE} names a file with the delegation token"),
+    "metastore.token.signature": Unsupported(
+        f"{TOKEN_FILE} names a file with the delegation token", (), _has(TOKEN_FILE)
+    ),
     "metastore.client.socket.timeout": Converted(CALL_TIMEOUT_MS, _milliseconds),
     "metastore.client.thrift.transport.mode": Unsupported(
-        f"the scheme of {URI} chooses HTTP: https://host:port/metastore", ("binary",)
+        f"the scheme of {URI} chooses HTTP: https://host:port/metastore", ("binary",), _uses_http
     ),
-    "metastore.client.thrift.http.path": Unsupported(f"the path is a part of {URI}: https://host:port/metastore"),
+    "metastore.client.thrift.http.path": Unsupported(
+        f"the path is a part of {URI}: https://host:port/metastore", (), _uses_http
+    ),
     "metastore.thrift.framed.transport.enabled": Unsupported("framed transport is not supported", ("false",)),
     "metastore.thrift.compact.protocol.enabled": Unsupported("the compact protocol is not supported", ("false",)),
 }
@@ -140,14 +154,18 @@ def with_own_names(properties: Mapping[str, str]) -> dict[str, str]:
     converted = {key: value for key, value in properties.items() if _find(key) is None}
     for key, given in properties.items():
         rule, value = _find(key), str(given)
-        if rule is None or (isinstance(rule, Unsupported) and _flag(value) in rule.harmless):
-            continue
-        # Values are not repeated: some are secret.
+        # Values are not repeated in errors: some are secret.
         if isinstance(rule, Unsupported):
+            if _flag(value) in rule.harmless or rule.is_answered(properties):
+                continue
             raise InvalidPropertyError(key, None, rule.answer)
+        if rule is None:
+            continue
         try:
             own_value = rule.convert(value)
         except ValueError as error:
+            if rule.key in properties:
+                continue
             raise InvalidPropertyError(key, None, str(error)) from None
         if own_value is None:
             continue

@@ -91,6 +91,25 @@ def test_default_changes_nothing(key: str, value: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (
+            ("hive.metastore.truststore.path", "/store.jks"),
+            {"hive-views.tls": "true", "hive-views.tls-ca-file": "ca.pem"},
+        ),
+        (("hive.metastore.token.signature", "s"), {"hive-views.token-file": "token"}),
+        (("hive.metastore.client.thrift.transport.mode", "http"), {"uri": "https://host:9083/metastore"}),
+        (("hive.metastore.warehouse.dir", "/user/hive/warehouse"), {"warehouse": "hdfs://nn/user/hive/warehouse"}),
+        (("hive.metastore.kerberos.principal", "hms/host@REALM"), {"hive.kerberos-service-name": "hms"}),
+    ],
+)
+def test_answered_property_is_accepted(given: tuple[str, str], answer: dict[str, str]) -> None:
+    properties = opened(**{**URI, **answer}, **dict([given]))
+    assert given[0] not in properties
+    assert properties.items() >= answer.items()
+
+
 def test_two_values_of_one_property_are_refused() -> None:
     with pytest.raises(InvalidPropertyError, match="uri is its name here, and has another value"):
         opened(**URI, **{"hive.metastore.uris": "thrift://other:9083"})

@@ -1,4 +1,4 @@
-"""Catalogs of the metastore: which one requests mean, and which one Spark reads (Hive Metastore 3.1.3)."""
+"""Catalogs of the metastore: which one requests mean, and which one Spark reads."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from tests.integration.spark.plain_reader import PlainReader
 OpenCatalog = Callable[..., HiveViewCatalog]
 
 
-@pytest.fixture(scope="module", params=["hive", "spark"])
+@pytest.fixture(scope="module", params=["3.1.3 hive", "3.1.3 spark", "4.2.0 spark"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastoreProcess]:
     """A metastore with the catalogs `hive` and `spark`, one of which is its own default."""
-    with two_catalogs(tmp_path_factory.mktemp("catalogs"), request.param) as running:
+    release, default = request.param.split()
+    with two_catalogs(tmp_path_factory.mktemp("catalogs"), default, release) as running:
         yield running
 
 
 @pytest.fixture
 def default(request: pytest.FixtureRequest) -> str:
     """The default catalog of `server`."""
-    return str(request.node.callspec.params["server"])
+    return str(request.node.callspec.params["server"].split()[1])
 
 
 @pytest.fixture
@@ -120,9 +121,16 @@ CLIENTS = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_spark_reads_the_catalog_of_its_client(
-    server: MetastoreProcess, opened: OpenCatalog, default: str, client: str, tmp_path: Path
+    server: MetastoreProcess,
+    opened: OpenCatalog,
+    default: str,
+    client: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     """The client of Hive 2 reads the server's default, that of Hive 3 what its property says."""
+    if request.node.callspec.params["server"].startswith("4."):
+        pytest.skip("these clients cannot read from Hive 4")
     if client != "2.3.10" and not shutil.which("mvn"):
         pytest.skip("mvn is not installed")
     name = f"s_{uuid4().hex[:8]}"

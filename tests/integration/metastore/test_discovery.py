@@ -33,12 +33,12 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
 
 
 @contextmanager
-def registered(directory: Path, release: str, zookeeper: Ensemble) -> Iterator[StandaloneMetastore]:
-    """A metastore that registers itself, below a node with the name of its release."""
+def registered(directory: Path, release: str, zookeeper: Ensemble, node: str) -> Iterator[StandaloneMetastore]:
+    """A metastore that registers itself below a node."""
     hosts = ",".join(zookeeper.hosts)
     settings = {
         "metastore.thrift.uris": hosts,
-        "metastore.zookeeper.namespace": release,
+        "metastore.zookeeper.namespace": node,
         # 4.2.0 empties the list of servers when it starts, and registers with localhost at this port.
         "metastore.zookeeper.client.port": zookeeper.hosts[1].rpartition(":")[2],
         **MODE,
@@ -46,24 +46,24 @@ def registered(directory: Path, release: str, zookeeper: Ensemble) -> Iterator[S
     # The archive of 4.0 has a metastore-site.xml with an address, which only an option of the JVM overrides.
     options = (f"-Dmetastore.thrift.uris={hosts}",)
     with StandaloneMetastore(directory, version=release, cache=CACHE, properties=settings, options=options) as running:
-        until(lambda: running.uri.removeprefix("thrift://") in registered_servers(hosts, release, 10))
+        until(lambda: running.uri.removeprefix("thrift://") in registered_servers(hosts, node, 10))
         yield running
 
 
-def properties(zookeeper: Ensemble, release: str, **more: str) -> dict[str, str]:
-    return {"uri": ",".join(zookeeper.hosts), **MODE, "metastore.zookeeper.namespace": release, **more}
+def properties(zookeeper: Ensemble, node: str) -> dict[str, str]:
+    return {"uri": ",".join(zookeeper.hosts), **MODE, "metastore.zookeeper.namespace": node}
 
 
 @pytest.mark.parametrize("release", ["4.0.1", "4.2.0"])
 def test_registered_metastores_are_used(zookeeper: Ensemble, release: str, tmp_path: Path) -> None:
     """Also while one is dead, and still registered until its session expires."""
-    with registered(tmp_path / "one", release, zookeeper) as one:
+    with registered(tmp_path / "one", release, zookeeper, release) as one:
         with HiveViewCatalog("prod", warehouse=one.warehouse, **properties(zookeeper, release)) as catalog:
             assert catalog.properties["uri"] == one.uri
             catalog.create_namespace("found")
             catalog.execute("CREATE VIEW found.v AS SELECT 1 AS a")
             assert examine(catalog, write=False).findings
-        with registered(tmp_path / "two", release, zookeeper) as two:
+        with registered(tmp_path / "two", release, zookeeper, release) as two:
             dead = two.uri
             os.kill(two.pid, signal.SIGKILL)
         given = properties(zookeeper, release)
@@ -85,10 +85,10 @@ def test_no_registered_metastore_is_an_error(zookeeper: Ensemble) -> None:
 
 
 def test_dead_server_of_zookeeper(zookeeper: Ensemble, tmp_path: Path) -> None:
-    with registered(tmp_path, "4.0.1", zookeeper) as running:
+    with registered(tmp_path, "4.0.1", zookeeper, "alone") as running:
         zookeeper.kill(0)
         for _ in range(5):  # Kazoo starts with a random server
-            with HiveViewCatalog("prod", **properties(zookeeper, "4.0.1")) as catalog:
+            with HiveViewCatalog("prod", **properties(zookeeper, "alone")) as catalog:
                 assert catalog.properties["uri"] == running.uri
                 assert catalog.list_namespaces()
 

@@ -1,4 +1,4 @@
-"""A metastore of Hive 3 with two catalogs, as estates that came from HDP 3 have it."""
+"""A metastore with two catalogs, as estates that came from HDP 3 have it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PROPERTY = "metastore.catalog.default"
 
 
 @contextmanager
-def two_catalogs(directory: Path, default: str = "hive") -> Iterator[MetastoreProcess]:
+def two_catalogs(directory: Path, default: str = "hive", release: str = RELEASE) -> Iterator[MetastoreProcess]:
     """A metastore with the catalogs `hive` and `spark`, one of which is its own default."""
     with (
-        started(directory, RELEASE) as running,
-        load_java_classes(RELEASE) as java,
+        started(directory, release) as running,
+        load_java_classes(release) as java,
         java.client(running.port) as client,
     ):
         catalog, creation = java.make("Catalog"), java.make("CreateCatalogRequest")
@@ -28,5 +28,5 @@ def two_catalogs(directory: Path, default: str = "hive") -> Iterator[MetastorePr
         creation.setCatalog(catalog)
         client.create_catalog(creation)
     # A server does not answer without the catalog that its configuration names.
-    with started(directory, RELEASE, properties={PROPERTY: default}) as running:
+    with started(directory, release, properties={PROPERTY: default}) as running:
         yield running
