@@ -26,7 +26,6 @@ from hive_views.config import (
     ZOOKEEPER_PORT,
 )
 from hive_views.errors import InvalidPropertyError
-from hive_views.metastore.hive_times import milliseconds
 
 SPARK_PREFIXES = ("spark.hadoop.", "spark.", "hadoop.")
 """What Spark puts in front of Hive's names, in its own configuration and in that of its Iceberg catalogs."""
@@ -67,6 +66,9 @@ def _if_true(value: str) -> str | None:
 
 
 def _milliseconds(value: str) -> str:
+    # With its package it imports PyIceberg, which fails if PyIceberg's configuration cannot be read.
+    from hive_views.metastore.hive_times import milliseconds
+
     number = milliseconds(value)
     if number is None:
         raise ValueError("it must be a time such as 600s")
