@@ -32,6 +32,7 @@ from hive_views.errors import (
     RefusedLocationError,
 )
 from hive_views.io.locations import is_absolute
+from hive_views.io.unanswered import UnansweredStorages
 from hive_views.spec.file_codec import (
     MAX_BYTES,
     MAX_TABLE_BYTES,
@@ -82,6 +83,7 @@ class MetadataFiles:
         self._schemes = metadata_schemes(properties)
         self._local = is_local(properties)
         self._ios: dict[tuple[str, str], FileIO] = {}
+        self._unanswered = UnansweredStorages()
         self._mutex = threading.Lock()
 
     def __repr__(self) -> str:
@@ -162,7 +164,8 @@ class MetadataFiles:
 
     def exists(self, location: str) -> bool:
         """Return whether a file exists; raises the errors of the storage."""
-        return self.io(location).new_input(location).exists()
+        with self._unanswered.request(location):
+            return self.io(location).new_input(location).exists()
 
     def delete(self, location: str) -> bool:
         """Delete a metadata file that is not referenced any more; return whether it is gone."""
@@ -189,22 +192,30 @@ class MetadataFiles:
             raise MetadataFileError(location, _describe(error, location)) from error
 
     def _read_chunks(self, location: str, max_bytes: int) -> bytes:
-        file = self.io(location).new_input(location)
-        if _is_empty_local_file(location):
-            raise InvalidMetadataError(location, "", "it is empty")
         chunks = []
         length = 0
-        with file.open(seekable=False) as stream:
-            # One byte over the limit is enough to reject a file that would fill the memory.
-            while length <= max_bytes and (chunk := stream.read(_CHUNK)):
-                chunks.append(chunk)
-                length += len(chunk)
+        with self._unanswered.request(location):
+            file = self.io(location).new_input(location)
+            if _is_empty_local_file(location):
+                raise InvalidMetadataError(location, "", "it is empty")
+            with file.open(seekable=False) as stream:
+                # One byte over the limit is enough to reject a file that would fill the memory.
+                while length <= max_bytes and (chunk := stream.read(_CHUNK)):
+                    chunks.append(chunk)
+                    length += len(chunk)
         return b"".join(chunks)
 
     def _attempt(self, location: str, read: Callable[[str], bytes]) -> bytes:
         is_retried = location.partition(":")[0] not in _GOOGLE  # Google's client retries by itself
+
+        def is_transient(error: BaseException) -> bool:
+            # A client that waited in vain has retried by itself.
+            return _is_transient(error) and not self._unanswered.has_failed(location)
+
         try:
-            return _RETRIES(read, location) if is_retried else read(location)
+            return (
+                _RETRIES.copy(retry=retry_if_exception(is_transient))(read, location) if is_retried else read(location)
+            )
         except FileNotFoundError:
             raise MetadataFileNotFoundError(location) from None
         except (OSError, ValueError) as error:
@@ -216,7 +227,6 @@ def _is_transient(error: BaseException) -> bool:
 
 
 _RETRIES = Retrying(
-    retry=retry_if_exception(_is_transient),
     stop=stop_after_attempt(READ_ATTEMPTS),
     wait=wait_random_exponential(multiplier=0.1, max=2),
     before_sleep=before_sleep_log(logger, logging.DEBUG),
