@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
-from urllib.parse import urlparse
 
 from hive_views.errors import (
     InvalidMetadataError,
@@ -20,7 +17,7 @@ from hive_views.errors import (
     MetadataFileNotFoundError,
 )
 from hive_views.io.listing import list_file_names
-from hive_views.io.locations import path_of
+from hive_views.io.local_directories import remove_empty_directories
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import METADATA_FILE_SUFFIXES
 from hive_views.spec.file_codec import metadata_directory
@@ -58,23 +55,8 @@ def delete_view_files(
         if belongs is None or (belongs and not files.delete(location)):
             remaining.add(location)
     for directory in directories:
-        _remove_empty_directories(directory)
+        remove_empty_directories(directory)
     return sorted(remaining)
-
-
-def _remove_empty_directories(directory: str) -> None:
-    """Remove a local directory and the view's directory around it, if they are empty.
-
-    Spark refuses to create a table in an existing directory with entries (LOCATION_ALREADY_EXISTS). Other storages have
-    no directories, or cannot remove a directory only if it is still empty.
-    """
-    if urlparse(directory).scheme not in ("", "file"):
-        return
-    path = Path(path_of(directory))
-    with suppress(OSError):
-        path.rmdir()
-        if path.name == "metadata":
-            path.parent.rmdir()
 
 
 def _belongs(files: MetadataFiles, location: str, view_uuid: str) -> bool | None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pyiceberg.table import Table
 
 from hive_views.errors import MetadataFileError
-from hive_views.io.locations import is_below, parts
+from hive_views.io.local_directories import remove_empty_tree
+from hive_views.io.locations import directory_of, is_below, parts
 from hive_views.io.metadata_files import MetadataFiles
 
 logger = logging.getLogger(__name__)
@@ -94,10 +95,16 @@ def is_collected(properties: Mapping[str, str]) -> bool:
 
 
 def delete_files(name: object, table_files: TableFiles, files: MetadataFiles) -> tuple[str, ...]:
-    """Delete a dropped table's own files; return those that could not be deleted, and log the foreign files."""
+    """Delete a dropped table's own files and the directories that they leave empty on local storage.
+
+    Returns the files that could not be deleted, and logs the foreign files.
+    """
     # Metadata files last: after an interruption they show which table the remaining files belong to.
     own = sorted(table_files.own, key=lambda file: file.endswith(METADATA_FILE_SUFFIXES))
     remaining = tuple(location for location in own if not files.delete(location))
+    for directory in sorted({directory_of(location) for location in own}):
+        for last in table_files.directories:
+            remove_empty_tree(directory, last)
     if table_files.foreign:
         logger.warning(
             "%d files of %s are left, because they are not below its directories (%s): %s",

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlparse
 
 import pyarrow as pa
 import pytest
@@ -101,6 +103,7 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     view = views.load(old.name)
     assert view.metadata.location.endswith("mv__view"), "not among the rows"
     verdict = views.freshness(old.name)
+    new_storage = Path(urlparse(view.storage.metadata.location).path) if kind == "hive" else None
     if kind == "hive":
         assert verdict.reasons[0].cause is Cause.NEVER_REFRESHED
         assert view.snapshot is None
@@ -117,6 +120,7 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     assert encoded(catalog, old.name) == before
     assert names(raw, market) == tables
     assert files.items() <= old.files().items()
+    assert new_storage is None or not new_storage.exists()
     if kind == "trino table":
         properties = catalog.load_table((market, "st_mv")).metadata.properties
         assert not {"hive-views.storage-of", "write.wap.enabled"} & set(properties)
