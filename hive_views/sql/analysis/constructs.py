@@ -180,6 +180,10 @@ def _is_operand(node: exp.Expr) -> bool:
     return not isinstance(parent, (exp.Paren, exp.Group, exp.Ordered, exp.Interval, exp.DataType))
 
 
+_MAX_SAMPLE = 12
+"""Tokens of TABLESAMPLE up to its closing parenthesis, where its column is no expression."""
+
+
 class _Reader:
     def __init__(self, resolution: ResolvedQuery) -> None:
         self._text = resolution.text
@@ -198,7 +202,7 @@ class _Reader:
         for at, token in enumerate(self._text.tokens):
             # The parser drops some samples, and hints of the dialect hive that it does not know.
             if token.token_type is TokenType.TABLE_SAMPLE or self._text.raw(at).lower() == "tablesample":
-                yield Construct("tablesample", token.start)
+                yield Construct(self._sample(at), token.start)
             elif token.token_type is TokenType.NUMBER and _TRAILING_ZERO.fullmatch(self._text.raw(at)):
                 if token.start in compared:
                     continue
@@ -223,6 +227,14 @@ class _Reader:
     def _is_fraction(self, at: int) -> bool:
         """Return whether a number follows a point, as in `.5`."""
         return self._text.kinds[at - 1 : at] == [TokenType.DOT]
+
+    def _sample(self, at: int) -> str:
+        """Return the signature of a sample whose keyword is the token `at`."""
+        tokens = [self._text.raw(index).lower() for index in range(at, min(at + _MAX_SAMPLE, len(self._text.tokens)))]
+        words = tokens[: tokens.index(")")] if ")" in tokens else tokens
+        if "on" in words:
+            return "tablesample with on"
+        return "tablesample" if {"percent", "rows", "bucket"} & {*words} else "tablesample of bytes"
 
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
         kind = type(node)

@@ -163,6 +163,7 @@ _IN_BOTH = (
     (rf"abs\({_INTEGER}\)", _OTHER, "abs of the smallest integer"),
     (r"cast\(\w+ literal as (?!string).*\)", _UNVERIFIED, "a cast of a number that is no value of the type"),
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
+    ("tablesample", _OTHER, "TABLESAMPLE: each engine samples other rows"),
 )  # fmt: skip
 
 _IN_BOTH_IF_NOT_MEASURED = (
@@ -236,6 +237,10 @@ _IN_SPARK_IF_NOT_MEASURED = (
 _IN_SPARK = (
     (r"over\(\w+ distinct.*\)", _REFUSED, "DISTINCT in a function with OVER"),
     ("hint", _UNVERIFIED, "a hint"),
+    ("qualify", _REFUSED, "QUALIFY: filter the window function in an outer query"),
+    ("windows", _MAY_FAIL, "a WINDOW clause, which Iceberg's catalog cannot read (plain Spark and a ViewSession can): "
+     "write the window after OVER"),
+    ("tablesample with on|tablesample of bytes", _REFUSED, "TABLESAMPLE of buckets of a column, or of bytes"),
 )
 
 
