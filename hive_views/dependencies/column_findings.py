@@ -1,18 +1,20 @@
-"""Columns of a view whose row an engine cannot read, whatever the text: names of fields in structs.
+"""Columns of a view that an engine cannot read: names of fields in structs, and types that Spark computes otherwise.
 
-A row does not quote these names. A fact is an entry of `FIELD_NAME_RULES`; each was measured with a field `a?b` for
-every printable character of ASCII in place of `?`.
+A row does not quote the names of fields. A fact about them is an entry of `FIELD_NAME_RULES`; each was measured with a
+field `a?b` for every printable character of ASCII in place of `?`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding
+from hive_views.errors import SqlError
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.types.names import row_type
+from hive_views.sql.types.upcasts import can_upcast, row_type_as_read
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,27 @@ def column_findings(columns: Iterable[tuple[str, str, str | None]]) -> Iterator[
                 odd, measured = _odd(name, rule.readable), f" ({rule.version})" if rule.version else ""
                 reason = f"the type of column {column}, {kind}, has a field with {odd} in its name{measured}"
                 yield EngineFinding(rule.engine, rule.outcome, reason)
+
+
+def type_findings(
+    columns: Sequence[tuple[str, str, str | None]], computed: Sequence[str | None]
+) -> Iterator[EngineFinding]:
+    """Yield the findings about columns of a row that Spark computes with types that it does not cast to the row's.
+
+    Args:
+        columns: Name, type and comment of each column.
+        computed: The type that Spark computes for each column, in Hive's spelling; None if it is unknown.
+    """
+    for (column, declared, _), actual in zip(columns, computed, strict=False):
+        if actual is None or actual == declared:
+            continue
+        try:
+            is_cast = can_upcast(row_type_as_read(actual), row_type_as_read(declared))
+        except SqlError:
+            continue
+        if not is_cast:
+            reason = f"column {column} is {declared}, and Spark computes {actual} (CANNOT_UP_CAST): cast it in the text"
+            yield EngineFinding(SPARK, Outcome.REFUSED, reason)
 
 
 _COLON_IN_NAME = re.compile(r":[^<>,:()`]*:")

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hive_views.config import ENGINES
-from hive_views.dependencies.column_findings import column_findings
-from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding, table_findings
+from hive_views.dependencies.column_findings import column_findings, type_findings
+from hive_views.dependencies.table_contents import TableChecker
+from hive_views.dependencies.table_findings import HIVE_ENGINE, SPARK, TRINO, EngineFinding
 from hive_views.dependencies.view_text import read_view_text, text_of_version
 from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import Row, hive_columns
 from hive_views.metastore.store import MetastoreStore
-from hive_views.metastore.table_schemas import EngineSchemas
+from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.analysis.outcomes import Outcome
@@ -27,6 +29,8 @@ from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 
@@ -45,6 +49,7 @@ class EngineChecker:
 
     def __init__(self, store: MetastoreStore) -> None:
         self._store = store
+        self._tables = TableChecker(store)
         self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
 
     def check_name(self, name: ViewName) -> tuple[EngineFinding, ...]:
@@ -64,14 +69,21 @@ class EngineChecker:
         if is_encoded(row.texts.original):
             return _ENCODED
         try:
-            return (*self.check_text(read_view_text(self._store, row)), *column_findings(row.columns))
+            text = read_view_text(self._store, row)
+            rows = RowCache(self._store)
+            return (
+                *self.check_text(text, rows),
+                *column_findings(row.columns),
+                *type_findings(row.columns, _types_in_spark(rows, text)),
+            )
         except HiveViewsError as error:
             return _for_all(Outcome.UNVERIFIED, str(error))
         except RecursionError:
             return _for_all(Outcome.UNVERIFIED, "it reads a chain of too many views")
 
-    def check_text(self, text: ViewText) -> tuple[EngineFinding, ...]:
-        """Return the findings about the texts of a view, which need not be stored yet."""
+    def check_text(self, text: ViewText, rows: RowCache | None = None) -> tuple[EngineFinding, ...]:
+        """Return the findings about the texts of a view, which need not be stored yet; `rows` saves requests."""
+        rows = RowCache(self._store) if rows is None else rows
         if text.has_hive_text is False:
             return _for_all(Outcome.REFUSED, "the view has no text for Hive and plain Spark")
         expanded = text.typed if text.expanded is None else text.expanded
@@ -81,16 +93,17 @@ class EngineChecker:
             if named.files:
                 reason = f"it reads the files {', '.join(named.files)}, as only Spark does"
                 return tuple(EngineFinding(engine, Outcome.REFUSED, reason) for engine in (HIVE_ENGINE, TRINO))
-            findings = [*_findings_of_text(self._store, expanded, dialect, text, read_by_trino_as=Dialect.HIVE)]
+            findings = [*_findings_of_text(rows, expanded, dialect, text, read_by_trino_as=Dialect.HIVE)]
         except SqlError as error:
             return _for_all(Outcome.UNVERIFIED, f"its text cannot be resolved: {error}")
         for source in dict.fromkeys(ViewName(*table.resolved(text.database)) for table in named.tables):
-            row = self._store.get_row(source)
+            row = rows.get(source)
             if row is None:
                 continue
             if row.kind.is_view and is_encoded(row.texts.original):
                 findings.append(EngineFinding(TRINO, Outcome.REFUSED, f"it reads {source}, a view in Trino's encoding"))
-            findings += (item.through(source) for item in self.check(row)) if row.kind.is_view else table_findings(row)
+            of_source = self.check(row) if row.kind.is_view else self._tables.check(row)
+            findings += (item.through(source) for item in of_source)
         return tuple(dict.fromkeys(findings))
 
 
@@ -111,7 +124,7 @@ def reject_unreadable(
     if not findings:
         return
     try:
-        typed = _findings_of_text(store, text.typed, text.dialect, text, read_by_trino_as=text.dialect)
+        typed = _findings_of_text(RowCache(store), text.typed, text.dialect, text, read_by_trino_as=text.dialect)
     except SqlError:
         typed = ()
     located = next((item for item in typed if item in findings), None)
@@ -124,16 +137,31 @@ def _for_all(outcome: Outcome, reason: str) -> tuple[EngineFinding, ...]:
 
 
 def _findings_of_text(
-    store: MetastoreStore, sql: str, dialect: Dialect, text: ViewText, *, read_by_trino_as: Dialect
+    rows: RowCache, sql: str, dialect: Dialect, text: ViewText, *, read_by_trino_as: Dialect
 ) -> tuple[EngineFinding, ...]:
     """Examine one of the texts of a view alone; raises SqlError if it cannot be resolved."""
     called = references(sql, dialect).functions
     functions = {function.name.lower(): "udf" for function in called if function.registered}
     return (
         *_missing_functions(sql, called),
-        *_findings_of_readers(store, sql, dialect, text, functions, called),
-        *_findings_of_trino(store, sql, read_by_trino_as, text.database),
+        *_findings_of_readers(rows, sql, dialect, text, functions, called),
+        *_findings_of_trino(rows, sql, read_by_trino_as, text.database),
     )
+
+
+def _types_in_spark(rows: RowCache, text: ViewText) -> tuple[str | None, ...]:
+    """Return the types that Spark computes for the columns of another engine's view; empty if it cannot resolve it."""
+    if text.dialect is Dialect.SPARK or text.has_hive_text is False:
+        return ()
+    sql = text.typed if text.expanded is None else text.expanded
+    try:
+        called = references(sql, Dialect.SPARK).functions
+        functions = {function.name.lower(): "udf" for function in called if function.registered}
+        query = parse_query(sql, Dialect.SPARK)
+        resolution = resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions)
+    except SqlError:
+        return ()
+    return tuple(column.type for _, column in resolution.columns)
 
 
 def _missing(called: Iterable[FunctionReference], engine: Dialect) -> Iterator[FunctionReference]:
@@ -155,7 +183,7 @@ def _missing_functions(sql: str, called: Iterable[FunctionReference]) -> Iterato
 
 
 def _findings_of_readers(
-    store: MetastoreStore,
+    rows: RowCache,
     sql: str,
     dialect: Dialect,
     text: ViewText,
@@ -169,7 +197,7 @@ def _findings_of_readers(
         return
     findings = reader_findings(
         sql,
-        EngineSchemas(store, dialect),
+        EngineSchemas(rows.store, dialect, rows),
         database=text.database,
         author=dialect,
         readers=[
@@ -182,9 +210,9 @@ def _findings_of_readers(
             yield EngineFinding(engine, item.outcome, item.construct, item.line, item.column)
 
 
-def _findings_of_trino(store: MetastoreStore, sql: str, dialect: Dialect, database: str) -> Iterator[EngineFinding]:
+def _findings_of_trino(rows: RowCache, sql: str, dialect: Dialect, database: str) -> Iterator[EngineFinding]:
     """Yield what Trino's Hive connector does with a text that it reads as one of a dialect."""
-    schemas = EngineSchemas(store, TRINO)
+    schemas = EngineSchemas(rows.store, TRINO, rows)
     try:
         called = references(sql, dialect).functions
         functions = {function.name.lower(): "udf" for function in called if function.registered}

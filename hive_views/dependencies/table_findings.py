@@ -5,6 +5,7 @@ A fact about a kind of table is an entry of `TABLE_RULES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -93,12 +94,14 @@ def _is_full_acid(row: Row) -> bool:
     return _is_transactional(row) and not _is_insert_only(row)
 
 
-def _has_native_reader(row: Row) -> bool:
+ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
+"""The input formats of Hive's tables whose files Spark reads with its own readers."""
+
+
+def has_native_reader(row: Row) -> bool:
     """Return whether Spark reads the files with its own reader, which ignores directories, and not with Hive's."""
-    return _has_provider(row) or row.input_format in (
-        "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
-    )
+    return _has_provider(row) or row.input_format in (ORC, PARQUET)
 
 
 _UNREADABLE_TYPES = ("uniontype<", "timestamp with local time zone")
@@ -117,7 +120,7 @@ MISSING_SERDES = frozenset(
 """Classes in the JARs of Hive 4.1.0, and not in those of PySpark 4.1.4 (a test looks for them there)."""
 
 
-def _is_read_by_hive_classes(row: Row) -> bool:
+def is_read_by_hive_classes(row: Row) -> bool:
     """Return whether Spark reads a table with the classes that its row names."""
     return _is_hive_table(row) and not _has_provider(row)
 
@@ -133,9 +136,32 @@ def _has_unreadable_type(row: Row) -> bool:
     return any(kind in text for text in kinds for kind in _UNREADABLE_TYPES)
 
 
+def _is_changed(row: Row, input_format: str) -> bool:
+    """Return whether ALTER TABLE changed a table of an input format, which Spark reads with its own reader."""
+    is_own = is_read_by_hive_classes(row) and row.input_format == input_format
+    return is_own and bool(_parameter(row, "last_modified_time"))
+
+
 def _may_have_renamed_columns(row: Row) -> bool:
-    is_orc = row.input_format == "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
-    return _is_read_by_hive_classes(row) and is_orc and bool(_parameter(row, "last_modified_time"))
+    return _is_changed(row, ORC)
+
+
+def _may_have_changed_types(row: Row) -> bool:
+    keys = {name for name, _ in row.partition_keys}
+    kinds = [kind.lower() for name, kind, _ in row.columns if name.lower() not in keys]
+    return _is_changed(row, PARQUET) and any(re.search(r"\b(?:string|char|varchar)\b(?!:)", kind) for kind in kinds)
+
+
+_TYPES_IN_TEXT = re.compile(r"\b(?:timestamp|date|decimal)\b(?!:)")
+"""Types of columns whose texts the SerDe of Hive 4 and that of Spark read differently; not the names of fields."""
+
+
+def _has_types_in_text(row: Row) -> bool:
+    is_text = is_read_by_hive_classes(row) and row.serde == "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+    keys = {name for name, _ in row.partition_keys}
+    return is_text and any(
+        _TYPES_IN_TEXT.search(kind.lower()) for name, kind, _ in row.columns if name.lower() not in keys
+    )
 
 
 _CLASSES_OF_SPARK = (
@@ -150,7 +176,7 @@ _PROVIDERS_OF_SPARK = frozenset({"avro", "binaryfile", "csv", "hive", "jdbc", "j
 def _is_list_bucketed(row: Row) -> bool:
     descriptor = row.table.sd
     skew = descriptor.skewedInfo if descriptor is not None and descriptor.storedAsSubDirectories else None
-    return _is_read_by_hive_classes(row) and skew is not None and bool(skew.skewedColNames)
+    return is_read_by_hive_classes(row) and skew is not None and bool(skew.skewedColNames)
 
 
 def _has_other_collection_delimiter(row: Row) -> bool:
@@ -158,22 +184,22 @@ def _has_other_collection_delimiter(row: Row) -> bool:
     parameters = (serde.parameters if serde is not None else None) or {}
     has_collections = any(kind.lower().startswith(("array<", "map<", "struct<")) for _, kind, _ in row.columns)
     is_hive_3 = "colelction.delim" not in parameters and parameters.get("collection.delim", "\2") != "\2"
-    return _is_read_by_hive_classes(row) and has_collections and is_hive_3
+    return is_read_by_hive_classes(row) and has_collections and is_hive_3
 
 
 def _is_hudi_table(row: Row) -> bool:
-    return _is_read_by_hive_classes(row) and (row.input_format or "").startswith(
+    return is_read_by_hive_classes(row) and (row.input_format or "").startswith(
         ("org.apache.hudi.hadoop.", "com.uber.hoodie.hadoop.")
     )
 
 
 def _has_manifest(row: Row) -> bool:
     is_symlink = row.input_format == "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
-    return _is_read_by_hive_classes(row) and is_symlink and row.serde.endswith(("ParquetHiveSerDe", "OrcSerde"))
+    return is_read_by_hive_classes(row) and is_symlink and row.serde.endswith(("ParquetHiveSerDe", "OrcSerde"))
 
 
 def _has_foreign_class(row: Row) -> bool:
-    if not _is_read_by_hive_classes(row) or _parameter(row, "storage_handler") or _is_hudi_table(row):
+    if not is_read_by_hive_classes(row) or _parameter(row, "storage_handler") or _is_hudi_table(row):
         return False
     return any(name and not name.startswith(_CLASSES_OF_SPARK) for name in (row.serde, row.input_format))
 
@@ -201,14 +227,14 @@ TABLE_RULES = (
         "an insert-only transactional table of ORC or Parquet files: Spark does not read the rows that were written "
         f"since it is transactional, and reports no error; {_COPY}",
         "Spark 4.1.4",
-        lambda row: _is_insert_only(row) and _has_native_reader(row),
+        lambda row: _is_insert_only(row) and has_native_reader(row),
     ),
     TableRule(
         SPARK,
         Outcome.REFUSED,
         f"an insert-only transactional table: Spark fails on its directories; {_COPY}",
         "Spark 4.1.4",
-        lambda row: _is_insert_only(row) and not _has_native_reader(row),
+        lambda row: _is_insert_only(row) and not has_native_reader(row),
     ),
     TableRule(
         SPARK,
@@ -216,7 +242,7 @@ TABLE_RULES = (
         "a table of a storage handler (its property storage_handler): Spark fails without the handler's class; add it "
         "to Spark's class path, or copy the table",
         "Spark 4.1.4",
-        lambda row: _is_read_by_hive_classes(row) and bool(_parameter(row, "storage_handler")),
+        lambda row: is_read_by_hive_classes(row) and bool(_parameter(row, "storage_handler")),
     ),
     TableRule(
         SPARK,
@@ -231,7 +257,7 @@ TABLE_RULES = (
         "a table whose files have a header or footer (skip.header.line.count, skip.footer.line.count): Spark returns "
         "these lines as rows; have Hive copy it to a table without them",
         "Spark 3.5.9, 4.0.5, 4.1.4",
-        lambda row: _is_read_by_hive_classes(row) and _has_skipped_lines(row),
+        lambda row: is_read_by_hive_classes(row) and _has_skipped_lines(row),
     ),
     TableRule(
         SPARK,
@@ -239,7 +265,7 @@ TABLE_RULES = (
         "a table with a column of type uniontype or timestamp with local time zone: Spark reads none of its columns; "
         "have Hive copy it to a table without this type",
         "Spark 3.5.9, 4.0.5, 4.1.4",
-        lambda row: _is_read_by_hive_classes(row) and _has_unreadable_type(row),
+        lambda row: is_read_by_hive_classes(row) and _has_unreadable_type(row),
     ),
     TableRule(
         SPARK,
@@ -247,7 +273,7 @@ TABLE_RULES = (
         "a table whose SerDe is a class that Spark's JARs lack; add Hive's JAR to Spark's class path, or have Hive "
         "copy the table",
         "Spark 3.5.9, 4.0.5, 4.1.4",
-        lambda row: _is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
+        lambda row: is_read_by_hive_classes(row) and row.serde in MISSING_SERDES,
     ),
     TableRule(
         SPARK,
@@ -309,6 +335,23 @@ TABLE_RULES = (
         "Spark has the setting spark.hadoop.orc.force.positional.evolution=true",
         "Spark 4.1.4",
         _may_have_renamed_columns,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.UNVERIFIED,
+        "a Parquet table that ALTER TABLE changed: if a column became a text, Spark fails on the files that were "
+        "written before; have Hive copy the table",
+        "Spark 4.1.4",
+        _may_have_changed_types,
+    ),
+    TableRule(
+        SPARK,
+        Outcome.UNVERIFIED,
+        "a text table with columns of type TIMESTAMP, DATE or DECIMAL: Spark reads some of the texts that Hive reads "
+        "as NULL (2024-01-01T10:00:00, a DATE with a time of day, blanks around a value), and days that do not exist "
+        "as other days; if the files have any, have Hive copy the table to another format",
+        "Spark 4.1.4, Hive 4.1.0",
+        _has_types_in_text,
     ),
     TableRule(
         HIVE_ENGINE,

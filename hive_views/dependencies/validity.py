@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
+from hive_views.dependencies.table_contents import missing_metadata_file
 from hive_views.dependencies.view_text import read_view_text, text_of_hive_view, text_of_version
 from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
@@ -127,13 +128,8 @@ def unreadable_object(name: ViewName, error: MetastoreRefusedError) -> CheckedVi
 
 def _problem_of_table(reader: LineageReader, row: Row) -> ViewProblem | None:
     """Return the problem of an Iceberg table whose metadata file is missing; None if it exists or that is unknown."""
-    location = row.metadata_location
-    try:
-        if location is None or reader.store.files.exists(location):
-            return None
-    except Exception:  # noqa: BLE001 -- FileIOs raise the exceptions of their storages' clients
-        return None  # readers of the view may have the credentials
-    return ViewProblem(Validity.INVALID, f"its metadata file {location} does not exist")
+    problem = missing_metadata_file(reader.store, row)
+    return None if problem is None else ViewProblem(Validity.INVALID, problem)
 
 
 _CONTRADICTORY_FLAG = (

@@ -46,7 +46,7 @@ from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.names import row_type
-from hive_views.sql.types.upcasts import can_upcast
+from hive_views.sql.types.upcasts import can_upcast, row_type_as_read
 from hive_views.sql.writing.definition import portable_text, to_portable_sql
 from hive_views.sql.writing.expand import Expansion, UnknownTypeError, expand
 from hive_views.sql.writing.rename import rename_tables
@@ -58,7 +58,6 @@ LEGACY_INVOKER = "hive-views.legacy-run-as-invoker"
 """Summary key: whether a Trino view ran with the privileges of its reader."""
 
 _DATABASE = re.compile(r"`(\w+)`\.`")
-_TIMESTAMP = re.compile(r"\btimestamp( with local time zone|_ntz|_ltz)?(?=[,>]|$)", re.IGNORECASE)
 _GENERATED_NAME = re.compile(r"_c\d+")
 _CALL = re.compile(r"`?[\w.]+`?\s*\(")
 
@@ -518,8 +517,7 @@ class _DefinitionBuilder:
 def _is_readable(actual: str, declared: str, *, is_equal_required: bool) -> bool:
     """Return whether readers of a view get a table's column in the declared type; True if a type is not known here."""
     try:
-        # A Hive row does not show whether a timestamp is an instant.
-        actual_type, declared_type = (parse_type(_TIMESTAMP.sub("timestamptz", text)) for text in (actual, declared))
+        actual_type, declared_type = row_type_as_read(actual), row_type_as_read(declared)
     except SqlError:
         return True
     if is_equal_required:

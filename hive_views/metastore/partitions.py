@@ -88,6 +88,15 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
+def partition_formats(client: MetastoreClient, row: Row, names: Sequence[str]) -> frozenset[str]:
+    """Return the input formats of some partitions of a Hive table."""
+    try:
+        partitions = client.get_partitions(row.name.database, row.name.name, names)
+    except NoSuchObjectException as error:
+        raise MetastoreRefusedError("get_partitions_by_names", f"{row.name}: {error.message}") from error
+    return frozenset(item.sd.inputFormat for item in partitions if item.sd is not None and item.sd.inputFormat)
+
+
 def row_changed(row: Row) -> tuple[datetime | None, bool]:
     """Return when a table's row was last written, and whether that is only its creation time."""
     changed = _time(whole_number(row.parameters.get(CHANGE_TIME)))

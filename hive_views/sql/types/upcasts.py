@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
+
+from hive_views.sql.types.hive_types import parse_type
 
 _NUMERIC_TYPES = ("int", "long", "float", "double")
 _INTEGER_DIGITS = {"int": 10, "long": 20}
 """The precision of the decimals with which Spark represents all integers of a type."""
 _TYPES_CAST_TO_STRING = (*_NUMERIC_TYPES, "binary", "boolean", "date", "timestamp", "timestamptz")
+
+_TIMESTAMP = re.compile(r"\btimestamp( with local time zone|_ntz|_ltz)?(?=[,>]|$)", re.IGNORECASE)
+
+
+def row_type_as_read(text: str) -> IcebergType:
+    """Return the type of a row's column with TIMESTAMP as an instant, which a row does not show; raises SqlError."""
+    return parse_type(_TIMESTAMP.sub("timestamptz", text))
 
 
 def can_upcast(actual: IcebergType, declared: IcebergType) -> bool:

@@ -40,7 +40,8 @@ PROVIDER = {"spark.sql.sources.provider": "orc"}
         (TEXT, {"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, []),
         (ORC, {"last_modified_time": "1795892429"}, ["not verified"]),
         (ORC, {"last_modified_time": "1795892429"} | PROVIDER, []),
-        (PARQUET, {"last_modified_time": "1795892429"}, []),
+        (PARQUET, {"last_modified_time": "1795892429"}, ["not verified"]),
+        (PARQUET, {"last_modified_time": "1795892429"} | PROVIDER, []),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {}, ["refused"]),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.JsonSerDe"), {"spark.sql.sources.provider": "json"}, []),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), {}, []),
@@ -94,6 +95,38 @@ def test_delimiter_of_collections(kind: str, serde: dict[str, str], is_found: bo
     text.sd.cols = [FieldSchema("id", "int", None), FieldSchema("c", kind, None)]
     text.sd.serdeInfo.parameters = serde
     assert bool(spark_findings([read_row(text)])) == is_found
+
+
+@pytest.mark.parametrize(
+    ("formats", "kind", "is_found"),
+    [
+        (TEXT, "timestamp", True),
+        (TEXT, "DATE", True),
+        (TEXT, "decimal(10,2)", True),
+        (TEXT, "array<struct<a:date>>", True),
+        (TEXT, "struct<date:string,timestamp:int>", False),
+        (TEXT, "double", False),
+        (TEXT, "string", False),
+        (("org.apache.hadoop.mapred.SequenceFileInputFormat", "", TEXT[2]), "timestamp", True),
+        ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), "timestamp", False),
+        (ORC, "timestamp", False),
+    ],
+)
+def test_types_that_are_written_as_text(formats: tuple[str, str, str], kind: str, is_found: bool) -> None:
+    row = table("d", "t", formats, {})
+    row.partitionKeys = [FieldSchema("p", "date", None)]
+    assert table_findings(read_row(row)) == ()
+    row.sd.cols = [FieldSchema("id", "int", None), FieldSchema("c", kind, None)]
+    assert [item.outcome.value for item in table_findings(read_row(row))] == ["not verified"] * is_found
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_found"), [("varchar(3)", True), ("array<string>", True), ("struct<string:int>", False), ("int", False)]
+)
+def test_changed_parquet_table_with_columns_that_may_have_become_texts(kind: str, is_found: bool) -> None:
+    row = table("d", "t", PARQUET, {"last_modified_time": "1795892429"})
+    row.sd.cols, row.partitionKeys = [FieldSchema("c", kind, None)], [FieldSchema("p", "string", None)]
+    assert [item.outcome.value for item in table_findings(read_row(row))] == ["not verified"] * is_found
 
 
 def test_index_table_is_unreadable() -> None:

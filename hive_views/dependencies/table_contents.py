@@ -1,0 +1,148 @@
+"""What an engine does with a table because of its partitions or its metadata file, which its row does not show.
+
+Each table is examined once, with at most two requests to the metastore, or one to the storage. A fact about NULL in a
+partition column is an entry of `NULL_RULES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hive_views.dependencies.table_findings import (
+    SPARK,
+    TRINO,
+    EngineFinding,
+    has_native_reader,
+    is_read_by_hive_classes,
+    table_findings,
+)
+from hive_views.errors import MetastoreRefusedError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition_formats, partition_values
+from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.store import MetastoreStore
+from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.types.hive_types import base
+
+SAMPLE = 100
+"""Of a table with more than twice as many partitions, the formats of this many at both ends of their list are read."""
+
+
+@dataclass(frozen=True)
+class NullRule:
+    """What Spark does with NULL in a partition column, for which Hive stores `__HIVE_DEFAULT_PARTITION__`."""
+
+    kinds: frozenset[str]
+    """The types of the column, without their sizes; empty for all others."""
+    is_native: bool
+    """Whether it holds for files that Spark reads with its own readers (ORC, Parquet), or for all others."""
+    outcome: Outcome | None
+    """What happens; None if Spark and Hive return the same."""
+    reason: str
+    """What differs."""
+    version: str = "Hive 4.1.0, Spark 4.1.4"
+    """The versions that were measured, with columns of eight types over text, sequence, Avro, ORC and Parquet files."""
+
+
+_AS_TEXT = f"Hive returns the text {DEFAULT_PARTITION}, and Spark NULL"
+_IN_ANSI_MODE = "Spark fails in ANSI mode (CAST_INVALID_INPUT)"
+NULL_RULES = (
+    NullRule(frozenset({"string", "varchar", "char"}), True, Outcome.OTHER_ROWS, _AS_TEXT),
+    NullRule(frozenset({"string"}), False, None, ""),
+    NullRule(
+        frozenset({"varchar", "char"}),
+        False,
+        Outcome.OTHER_ROWS,
+        f"Hive returns the text {DEFAULT_PARTITION}, cut to the column's length, and Spark the whole",
+    ),
+    NullRule(frozenset({"boolean"}), True, Outcome.OTHER_ROWS, "Hive returns true, and Spark NULL"),
+    NullRule(
+        frozenset({"boolean"}),
+        False,
+        Outcome.MAY_FAIL,
+        f"Hive returns true; {_IN_ANSI_MODE}, and otherwise returns NULL",
+    ),
+    NullRule(frozenset(), True, None, ""),
+    NullRule(
+        frozenset(),
+        False,
+        Outcome.MAY_FAIL,
+        f"{_IN_ANSI_MODE}; it returns Hive's rows with spark.sql.ansi.enabled=false",
+    ),
+)
+"""The first rule that holds counts."""
+
+
+class TableChecker:
+    """Examines the tables that views read, each once; create a new object to see changes."""
+
+    def __init__(self, store: MetastoreStore) -> None:
+        self._store = store
+        self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
+
+    def check(self, row: Row) -> tuple[EngineFinding, ...]:
+        """Return the findings about a table that a view reads."""
+        if row.name not in self._findings:
+            self._findings[row.name] = (*table_findings(row), *self._examine(row))
+        return self._findings[row.name]
+
+    def _examine(self, row: Row) -> Iterator[EngineFinding]:
+        """Yield the findings that the row does not show."""
+        problem = missing_metadata_file(self._store, row)
+        if problem is not None:
+            for engine in (SPARK, TRINO):
+                yield _finding(engine, Outcome.REFUSED, row, f"an Iceberg table that cannot be read: {problem}")
+        if is_read_by_hive_classes(row) and row.partition_keys:
+            try:
+                yield from self._examine_partitions(row)
+            except MetastoreRefusedError as error:
+                yield _finding(SPARK, Outcome.UNVERIFIED, row, f"a table whose partitions cannot be read: {error}")
+
+    def _examine_partitions(self, row: Row) -> Iterator[EngineFinding]:
+        partitions = partition_values(self._store.client, row)
+        yield from _null_findings(row, partitions)
+        if not has_native_reader(row):
+            return
+        names = [*partitions]
+        names = names if len(names) <= 2 * SAMPLE else [*names[:SAMPLE], *names[-SAMPLE:]]
+        others = partition_formats(self._store.client, row, names) - {row.input_format}
+        if others:
+            yield _finding(
+                SPARK,
+                Outcome.REFUSED,
+                row,
+                f"a table with partitions of other formats ({', '.join(sorted(others))}): Spark reads the files of all "
+                "partitions by the table's format, and fails; have Hive copy it",
+            )
+
+
+def missing_metadata_file(store: MetastoreStore, row: Row) -> str | None:
+    """Return what is wrong with the metadata file of an Iceberg table; None if it exists, or if that is unknown."""
+    if row.kind is not RowKind.ICEBERG_TABLE:
+        return None
+    if not row.metadata_location:
+        return "its row has no metadata_location"
+    try:
+        if store.files.exists(row.metadata_location):
+            return None
+    except Exception:  # noqa: BLE001 -- FileIOs raise the exceptions of their storages' clients
+        return None  # readers of the view may have the credentials
+    return f"its metadata file {row.metadata_location} does not exist"
+
+
+def _null_findings(row: Row, partitions: Mapping[str, Values]) -> Iterator[EngineFinding]:
+    """Yield one finding for each partition column with NULL that Spark does not read as Hive does."""
+    is_native = has_native_reader(row)
+    for at, (name, kind) in enumerate(row.partition_keys):
+        rule = next(
+            rule for rule in NULL_RULES if rule.is_native == is_native and (base(kind) in rule.kinds or not rule.kinds)
+        )
+        if rule.outcome is not None and any(values[at] == DEFAULT_PARTITION for values in partitions.values()):
+            yield _finding(
+                SPARK, rule.outcome, row, f"a table with NULL in its partition column {name} {kind}: {rule.reason}"
+            )
+
+
+def _finding(engine: str, outcome: Outcome, row: Row, reason: str) -> EngineFinding:
+    return EngineFinding(engine, outcome, f"it reads {row.name}, {reason}", table=str(row.name))
