@@ -920,7 +920,8 @@ class MaterializedViews:
             return None
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
-            return ListedView(name, layout_of_row(row), unknown)
+            layout = Layout.REGISTERED if row is None else layout_of_row(row)
+            return None if layout is None else ListedView(name, layout, unknown)
 
 
 def _parse_layout(layout: Layout | str) -> Layout:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.views import HiveView
     from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.metastore.drift import Difference
+    from hive_views.metastore.row_codec import Row
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
     from hive_views.sql.analysis.validity import ViewProblem
 
@@ -50,6 +51,10 @@ TYPED = "typed"
 
 METRIC_VIEW = "metric-view"
 """The kind of a view that Spark created WITH METRICS."""
+HIVE_MATERIALIZED, TRINO_MATERIALIZED = "hive-materialized-view", "trino-materialized-view"
+"""The kinds of materialized views of other programs."""
+INDEX_TABLE = "hive-index-table"
+"""The kind of a table with an index of Hive before 3."""
 
 _INDENT = "  "
 
@@ -272,7 +277,6 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
     if not is_long and not is_all:
         return [ViewListEntry(".".join(name), *name) for name in views]
     from hive_views.identifiers import ViewName
-    from hive_views.metastore.identities import KINDS
     from hive_views.metastore.queries import read_rows, unreadable_row
     from hive_views.spec.storage_link import is_storage_row
 
@@ -294,18 +298,34 @@ def _list_database(catalog: HiveViewCatalog, database: str, *, is_long: bool, is
             str(row.name),
             row.name.database,
             row.name.name,
-            METRIC_VIEW if row.is_metric_view else KINDS[row.kind].value,
+            _kind_of(row),
             row.owner if is_long else None,
             row.parameters.get("comment") if is_long else None,
         )
         for row in rows
-        if row.kind in KINDS and not (catalog.store.config.hide_storage_tables and is_storage_row(row.parameters))
+        if not (catalog.store.config.hide_storage_tables and is_storage_row(row.parameters))
     ]
     entries += (
         ViewListEntry(str(name), name.database, name.name, "unknown", problem=problem)
         for name, problem in refused.items()
     )
     return sorted(entries, key=lambda entry: (entry.database, entry.name))
+
+
+def _kind_of(row: Row) -> str:
+    """Return the kind of an object as lists show it."""
+    from hive_views.metastore import trino_encoding
+    from hive_views.metastore.identities import KINDS
+    from hive_views.metastore.row_codec import MATERIALIZED_VIEW, RowKind
+
+    if row.kind is RowKind.HIVE_TABLE:
+        special = {MATERIALIZED_VIEW: HIVE_MATERIALIZED, "INDEX_TABLE": INDEX_TABLE}
+        return special.get(row.table_type or "", KINDS[row.kind].value)
+    if row.is_metric_view:
+        return METRIC_VIEW
+    if row.kind is RowKind.HIVE_VIEW and trino_encoding.is_materialized(row.texts.original or ""):
+        return TRINO_MATERIALIZED
+    return KINDS[row.kind].value
 
 
 def show_view(
@@ -360,7 +380,6 @@ def show_view(
 def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | None:
     """A plain Hive view; None if the name is not that of one."""
     from hive_views.identifiers import ViewName
-    from hive_views.metastore.identities import KINDS
     from hive_views.metastore.row_codec import RowKind
 
     row = catalog.store.get_row(ViewName.parse(name, catalog=catalog.name))
@@ -369,7 +388,7 @@ def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | 
     checked = catalog.check_view(str(row.name))
     return PlainViewDetails(
         view=str(row.name),
-        kind=METRIC_VIEW if row.is_metric_view else KINDS[row.kind].value,
+        kind=_kind_of(row),
         owner=row.owner,
         create_time=iso_time(row.create_time * 1000, timespec="seconds"),
         comment=row.parameters.get("comment"),

@@ -54,6 +54,7 @@ from hive_views.spec.json_text import parse_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
 from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -190,12 +191,16 @@ def is_materialized(metadata: ViewMetadata) -> bool:
     return storage_link_of(metadata) is not None or METADATA in metadata.properties
 
 
-def layout_of_row(row: Row | None) -> Layout:
-    """Return the layout of a materialized view that cannot be loaded, by its row."""
-    if row is None or METADATA not in row.parameters:
-        is_trino = row is not None and is_materialized_view(row.parameters)
-        return Layout.TRINO if is_trino else Layout.REGISTERED
-    return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
+def layout_of_row(row: Row) -> Layout | None:
+    """Return the layout of an object whose metadata file cannot be read, by its row; None for a plain view.
+
+    A row does not show that another program made a view a materialized one; without its file it counts as plain.
+    """
+    if METADATA in row.parameters:
+        return Layout.TABLE if row.kind is RowKind.ICEBERG_TABLE else Layout.ATTACHED
+    if is_materialized_view(row.parameters):
+        return Layout.TRINO
+    return Layout.REGISTERED if STORAGE_TABLE_COPY in row.parameters else None
 
 
 def load_materialized(
