@@ -92,8 +92,10 @@ class MetastoreSchemas:
         if ambiguous and row.kind in (RowKind.ICEBERG_TABLE, RowKind.ICEBERG_VIEW):
             fields = {field["name"].lower(): field["type"] for field in _current_schema(self._store, row)["fields"]}
             exact = {name: self._exact_type(fields[name]) for name in ambiguous if name in fields}
+        texts = _columns_of_texts(row)
         return tuple(
-            (column, exact.get(column.lower()) or _with_quoted_names(kind)) for column, kind, _ in row.declared_columns
+            (column, "string" if column in texts else exact.get(column.lower()) or _with_quoted_names(kind))
+            for column, kind, _ in row.declared_columns
         )
 
     def _is_ambiguous(self, type_text: str) -> bool:
@@ -103,6 +105,22 @@ class MetastoreSchemas:
     def _exact_type(self, field_type: Any) -> str:
         """Return the text of a type in a metadata file."""
         return hive_name(field_type)
+
+
+_TEXT_SERDES = frozenset({"org.apache.hadoop.hive.serde2.OpenCSVSerde"})
+"""SerDes whose columns are texts for Hive (4.1.0) and Spark (4.1.4), whatever types the row declares."""
+
+
+def _columns_of_texts(row: Row) -> frozenset[str]:
+    """Return the columns of a table that are texts because of its SerDe; the partition columns are not among them."""
+    if row.kind is not RowKind.HIVE_TABLE or row.serde not in _TEXT_SERDES or _PROVIDER in row.parameters:
+        return frozenset()
+    keys = {name for name, _ in row.partition_keys}
+    return frozenset(column for column, _, _ in row.columns if column.lower() not in keys)
+
+
+_PROVIDER = "spark.sql.sources.provider"
+"""Row parameter of a table that Spark reads by a data source of its own."""
 
 
 def _schema_in_row(row: Row) -> Mapping[str, Any] | None:
