@@ -7,7 +7,9 @@ in `reader_rules`, those of Trino in `trino_rules`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import attrgetter
 
 from hive_views.config import ENGINES
 from hive_views.dependencies.column_findings import column_findings, type_findings
@@ -22,14 +24,18 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.spec.session_settings import ANSI, ROW_PREFIX
+from hive_views.sql.analysis.constructs import constructs
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_findings import Reader, reader_findings
+from hive_views.sql.analysis.reader_rules import RULES
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
@@ -75,6 +81,7 @@ class EngineChecker:
                 *self.check_text(text, rows),
                 *column_findings(row.columns),
                 *type_findings(row.columns, _types_in_spark(rows, text)),
+                *_ansi_findings(rows, text, row),
             )
         except HiveViewsError as error:
             return _for_all(Outcome.UNVERIFIED, str(error))
@@ -153,15 +160,40 @@ def _types_in_spark(rows: RowCache, text: ViewText) -> tuple[str | None, ...]:
     """Return the types that Spark computes for the columns of another engine's view; empty if it cannot resolve it."""
     if text.dialect is Dialect.SPARK or text.has_hive_text is False:
         return ()
+    resolution = _resolved_by_spark(rows, text, text.typed if text.expanded is None else text.expanded)
+    return () if resolution is None else tuple(column.type for _, column in resolution.columns)
+
+
+_ANSI_RULES = tuple(rule for rule in RULES if rule.ansi)
+"""What is NULL without ANSI mode and an error with it; measured with Hive, which has no such mode."""
+
+
+def _ansi_findings(rows: RowCache, text: ViewText, row: Row) -> Iterator[EngineFinding]:
+    """Yield what Iceberg's catalog may fail on in a text of Spark that was written with ANSI mode off."""
+    is_off = row.parameters.get(f"{ROW_PREFIX}{ANSI}", "").lower() == "false"
+    if not is_off or text.dialect is not Dialect.SPARK:
+        return
     sql = text.typed if text.expanded is None else text.expanded
+    resolution = _resolved_by_spark(rows, text, sql)
+    reasons: dict[str, int] = {}
+    for construct in sorted(constructs(resolution), key=attrgetter("start")) if resolution is not None else ():
+        for rule in _ANSI_RULES:
+            if re.fullmatch(rule.signature, construct.signature):
+                reasons.setdefault(rule.reason.replace(" in Hive", ""), construct.start)
+    for reason, start in reasons.items():
+        written = f"written with {ANSI}=false, which plain Spark and a ViewSession apply, but not Iceberg's catalog"
+        yield EngineFinding(SPARK, Outcome.MAY_FAIL, f"{written}: {reason}", *line_and_column(sql, start))
+
+
+def _resolved_by_spark(rows: RowCache, text: ViewText, sql: str) -> ResolvedQuery | None:
+    """Resolve a text by the rules of Spark; None if that is not possible."""
     try:
         called = references(sql, Dialect.SPARK).functions
         functions = {function.name.lower(): "udf" for function in called if function.registered}
         query = parse_query(sql, Dialect.SPARK)
-        resolution = resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions)
+        return resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions)
     except SqlError:
-        return ()
-    return tuple(column.type for _, column in resolution.columns)
+        return None
 
 
 def _missing(called: Iterable[FunctionReference], engine: Dialect) -> Iterator[FunctionReference]:

@@ -187,6 +187,21 @@ def test_plan_names_settings_that_iceberg_readers_do_not_apply(add, sales, plan,
     assert entry.changes == (() if named_settings is None else (f"made under {named_settings}, {reason}",))
 
 
+@pytest.mark.parametrize(("ansi", "is_found"), [("false", True), (None, True), ("true", False)])
+def test_plan_names_what_fails_in_ansi_mode(add, sales, plan, ansi, is_found):
+    parameters = {**LAYOUTS["2.1"][0], "view.query.out.numCols": "1", "view.query.out.col.0": "q"}
+    parameters |= {} if ansi is None else {"view.sqlConfig.spark.sql.ansi.enabled": ansi}
+    del parameters["spark.sql.sources.schema"]
+    text = f"SELECT id / id AS q FROM {sales}.orders"
+    add(hive_view_row(sales, "v", text, text, [("q", "double")], **parameters))
+    (entry,) = plan().entries
+    found = [item for item in entry.engines if item.startswith("spark: ")]
+    reason = "written with spark.sql.ansi.enabled=false, which plain Spark and a ViewSession apply, but not Iceberg's"
+    assert [item.startswith(f"spark: may fail: {reason} catalog: a divisor of 0") for item in found] == [
+        True
+    ] * is_found
+
+
 def test_import_in_place_preserves_other_fields_of_the_row(add, sales, raw, catalog, plan, journal):
     row = hive_view_row(
         sales,
