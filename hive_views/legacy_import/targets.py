@@ -63,6 +63,10 @@ class RestFiles(PlannedFiles):
         """Return the metadata of a table of the REST catalog, or read a table's metadata file."""
         return self.tables.get(location) or super().read_table(location)
 
+    def exists(self, location: str) -> bool:
+        """Return whether a file exists; the server has read those of its tables."""
+        return location in self.tables or super().exists(location)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RestStore(PlannedStore):
