@@ -1,6 +1,6 @@
 """What an engine does with a table because of its partitions or its metadata file, which its row does not show.
 
-Each table is examined once, with at most two requests to the metastore, or one to the storage. A fact about NULL in a
+Each table is examined once, with at most two requests to the metastore, and one to the storage. A fact about NULL in a
 partition column is an entry of `NULL_RULES`.
 """
 
@@ -93,6 +93,12 @@ class TableChecker:
         if problem is not None:
             for engine in (SPARK, TRINO):
                 yield _finding(engine, Outcome.REFUSED, row, f"an Iceberg table that cannot be read: {problem}")
+        schema_file = _missing_schema_file(self._store, row)
+        if schema_file is not None:
+            reason = (
+                f"an Avro table whose schema file {schema_file} (avro.schema.url) does not exist: Spark has no columns"
+            )
+            yield _finding(SPARK, Outcome.REFUSED, row, reason)
         if is_read_by_hive_classes(row) and row.partition_keys:
             try:
                 yield from self._examine_partitions(row)
@@ -123,12 +129,27 @@ def missing_metadata_file(store: MetastoreStore, row: Row) -> str | None:
         return None
     if not row.metadata_location:
         return "its row has no metadata_location"
+    is_missing = _is_missing(store, row.metadata_location)
+    return f"its metadata file {row.metadata_location} does not exist" if is_missing else None
+
+
+def _missing_schema_file(store: MetastoreStore, row: Row) -> str | None:
+    """Return the file that a table of Avro files has its columns from, if it does not exist."""
+    if not is_read_by_hive_classes(row) or row.serde != _AVRO:
+        return None
+    url = row.parameters.get("avro.schema.url")
+    return url if url is not None and _is_missing(store, url) else None
+
+
+_AVRO = "org.apache.hadoop.hive.serde2.avro.AvroSerDe"
+
+
+def _is_missing(store: MetastoreStore, location: str) -> bool:
+    """Return whether a file does not exist; False if that is unknown."""
     try:
-        if store.files.exists(row.metadata_location):
-            return None
+        return not store.files.exists(location)
     except Exception:  # noqa: BLE001 -- FileIOs raise the exceptions of their storages' clients
-        return None  # readers of the view may have the credentials
-    return f"its metadata file {row.metadata_location} does not exist"
+        return False  # readers of the view may have the credentials
 
 
 def _null_findings(row: Row, partitions: Mapping[str, Values]) -> Iterator[EngineFinding]:

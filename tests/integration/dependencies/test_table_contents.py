@@ -148,3 +148,22 @@ def test_iceberg_table_without_metadata(
     [checked] = json.loads(cli("--json", "deps", "check", database).out)["views"]
     assert checked["validity"] == "blocked"
     assert problem in json.dumps(checked["problems"])
+
+
+@pytest.mark.parametrize(
+    ("formats", "exists", "is_found"), [(AVRO, False, True), (AVRO, True, False), (ORC, False, False)]
+)
+def test_avro_table_without_its_schema_file(
+    catalog: HiveViewCatalog, raw: Client, database: str, tmp_path: Path, formats: Formats, exists: bool, is_found: bool
+) -> None:
+    schema = tmp_path / "schema.avsc"
+    fields = [{"name": "id", "type": "int"}]
+    schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))
+    raw.create_table(table(database, "t", formats, {"avro.schema.url": schema.as_uri()}))
+    text = f"SELECT `t`.`id` FROM `{database}`.`t`"
+    raw.create_table(hive_view_row(database, "v_t", text, text, [("id", "int")]))
+    if not exists:
+        schema.unlink()
+    found = findings(catalog, f"{database}.t")
+    assert [outcome for outcome, _ in found] == ["refused"] * is_found
+    assert all(f"whose schema file {schema.as_uri()}" in construct for _, construct in found)
