@@ -109,7 +109,7 @@ class EngineChecker:
                 continue
             if row.kind.is_view and is_encoded(row.texts.original):
                 findings.append(EngineFinding(TRINO, Outcome.REFUSED, f"it reads {source}, a view in Trino's encoding"))
-            of_source = self.check(row) if row.kind.is_view else self._tables.check(row)
+            of_source = self.check(row) if row.kind.is_view else self._tables.check(row, text.dialect)
             findings += (item.through(source) for item in of_source)
         return tuple(dict.fromkeys(findings))
 

@@ -7,9 +7,10 @@ partition column is an entry of `NULL_RULES`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hive_views.dependencies.table_findings import (
+    HIVE_ENGINE,
     SPARK,
     TRINO,
     EngineFinding,
@@ -23,6 +24,7 @@ from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition
 from hive_views.metastore.row_codec import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.hive_types import base
 
 SAMPLE = 100
@@ -80,12 +82,20 @@ class TableChecker:
     def __init__(self, store: MetastoreStore) -> None:
         self._store = store
         self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
+        self._of_nulls: dict[ViewName, tuple[EngineFinding, ...]] = {}
 
-    def check(self, row: Row) -> tuple[EngineFinding, ...]:
-        """Return the findings about a table that a view reads."""
+    def check(self, row: Row, author: Dialect) -> tuple[EngineFinding, ...]:
+        """Return the findings about a table that a view reads, whose text is written for an engine."""
         if row.name not in self._findings:
-            self._findings[row.name] = (*table_findings(row), *self._examine(row))
-        return self._findings[row.name]
+            self._findings[row.name] = tuple(self._examine(row))
+        is_spark_text = author is Dialect.SPARK
+        of_nulls = self._of_nulls.get(row.name, ())
+        if is_spark_text:
+            # Spark returns what its author sees.
+            of_nulls = tuple(
+                replace(item, engine=HIVE_ENGINE) for item in of_nulls if item.outcome is Outcome.OTHER_ROWS
+            )
+        return (*table_findings(row, is_spark_text=is_spark_text), *self._findings[row.name], *of_nulls)
 
     def _examine(self, row: Row) -> Iterator[EngineFinding]:
         """Yield the findings that the row does not show."""
@@ -107,7 +117,7 @@ class TableChecker:
 
     def _examine_partitions(self, row: Row) -> Iterator[EngineFinding]:
         partitions = partition_values(self._store.client, row)
-        yield from _null_findings(row, partitions)
+        self._of_nulls[row.name] = tuple(_null_findings(row, partitions))
         if not has_native_reader(row):
             return
         names = [*partitions]

@@ -65,6 +65,8 @@ class TableRule:
     """The versions of the engine that were measured."""
     applies: Callable[[Row], bool]
     """Whether the row of a table is of this kind."""
+    is_relative: bool = False
+    """Whether it only says that Spark reads the table otherwise than Hive, which the author of a Spark text sees."""
 
 
 def _parameter(row: Row, key: str) -> str:
@@ -335,6 +337,7 @@ TABLE_RULES = (
         "Spark has the setting spark.hadoop.orc.force.positional.evolution=true",
         "Spark 4.1.4",
         _may_have_renamed_columns,
+        is_relative=True,
     ),
     TableRule(
         SPARK,
@@ -343,6 +346,7 @@ TABLE_RULES = (
         "written before; have Hive copy the table",
         "Spark 4.1.4",
         _may_have_changed_types,
+        is_relative=True,
     ),
     TableRule(
         SPARK,
@@ -352,6 +356,7 @@ TABLE_RULES = (
         "as other days; if the files have any, have Hive copy the table to another format",
         "Spark 4.1.4, Hive 4.1.0",
         _has_types_in_text,
+        is_relative=True,
     ),
     TableRule(
         HIVE_ENGINE,
@@ -373,10 +378,10 @@ def spark_findings(rows: Iterable[Row]) -> tuple[EngineFinding, ...]:
     )
 
 
-def table_findings(row: Row) -> tuple[EngineFinding, ...]:
-    """Return the findings about a table that a view reads."""
+def table_findings(row: Row, *, is_spark_text: bool = False) -> tuple[EngineFinding, ...]:
+    """Return the findings about a table that a view reads; `is_spark_text` states that its author used Spark."""
     return tuple(
         EngineFinding(rule.engine, rule.outcome, f"it reads {row.name}, {rule.reason}", table=str(row.name))
         for rule in TABLE_RULES
-        if rule.applies(row)
+        if rule.applies(row) and not (is_spark_text and rule.is_relative)
     )

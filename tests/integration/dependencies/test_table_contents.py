@@ -90,6 +90,20 @@ def test_null_in_a_partition_column(
         assert construct.endswith(expected[1]) or expected[1] in construct
 
 
+def test_author_of_a_spark_text_sees_what_spark_returns(catalog: HiveViewCatalog, raw: Client, database: str) -> None:
+    add(raw, database, "t", partitioned(raw, database, "t", TEXT, "int"), NULL)
+    add(raw, database, "u", partitioned(raw, database, "u", ORC, "string"), NULL)
+    row = table(database, "texts", TEXT, {})
+    row.sd.cols = [FieldSchema("day", "date", None)]
+    raw.create_table(row)
+    for name in ("t", "u", "texts"):
+        catalog.execute(f"CREATE VIEW {database}.of_{name} AS SELECT * FROM {database}.{name}", dialect="spark")
+    found = {name: catalog.check_engines(f"{database}.of_{name}") for name in ("t", "u", "texts")}
+    assert {
+        (name, item.engine, item.outcome.value) for name, items in found.items() for item in items if item.table
+    } == {("u", "hive", "other rows")}
+
+
 @pytest.mark.parametrize(
     ("formats", "other", "is_found"),
     [(PARQUET, TEXT, True), (ORC, PARQUET, True), (PARQUET, PARQUET, False), (TEXT, ORC, False), (AVRO, TEXT, False)],
