@@ -58,12 +58,16 @@ test-trino: env
 	$(BIN)/python -m tests.integration.trino.server
 	HIVE_VIEWS_TEST_TRINO=1 $(BIN)/python -m pytest tests/integration/trino --durations 5 $(PYTEST_ARGS)
 
-# Rebuilds the estate that `tests/estate` loads, with Hive, Spark, Iceberg, PyIceberg and Trino, and shows what changed; then
-# its answers are recorded with HIVE_VIEWS_RECORD_ANSWERS=1 pytest tests/estate. The first run downloads 900 MB.
+# Rebuilds the estate that `tests/estate` loads, with Hive, Spark, Iceberg, PyIceberg and Trino, and the rows of Hive 2.3 and
+# 3.1, and shows what changed; then its answers are recorded with HIVE_VIEWS_RECORD_ANSWERS=1 pytest tests/estate, and
+# `python -m tests.estate report` writes docs/estate.md. The first run downloads 900 MB and the JARs of Hive 3.1.
+# `python -m tests.estate extend` only adds new definitions.
 estate: env
 	$(BIN)/python -m tests.integration.hive.reader
 	$(BIN)/python -m tests.integration.trino.server
 	$(BIN)/python -m tests.estate build
+	$(BIN)/python -m tests.estate.old_hive 2.3.10
+	$(BIN)/python -m tests.estate.old_hive 3.1.3
 
 # Each wire call of all that the catalog does with each fault, on the server that HIVE_VIEWS_TEST_SERVER names (`test`
 # has a choice); writes docs/servers.md.

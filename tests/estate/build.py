@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from hive_views.local_metastore.standalone import StandaloneMetastore
-from hive_views.metastore._thrift.hive_metastore.ttypes import GetTableRequest
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, GetTableRequest, Table
 from tests.estate import copy, definitions, rows
 from tests.estate.definitions import Definition
 from tests.estate.old_calls import OldCalls
@@ -36,6 +37,8 @@ OWNER = "hive"
 """The user that the programs run as."""
 MAX_ROWS = 50
 EMPTY_JAR = b"PK\x05\x06" + bytes(18)
+FOREIGN = "thrift"
+"""The program of rows that are written like those of programs that are not here."""
 NOISE_DATABASE = "noise"
 NOISE = 5_000
 NOISE_EACH = 10
@@ -74,7 +77,8 @@ def build(directory: Path, only: Sequence[str] = ()) -> tuple[list[Outcome], dic
                 site = Site(directory / "programs", copy.WAREHOUSE, metastore.uri, old.uri)
                 for name, program in PROGRAMS.items():
                     if not only or name in only:
-                        outcomes += _create(name, program, site)
+                        outcomes += _create(program, site, _definitions(name))
+            outcomes += add_foreign_rows(metastore)
             add_noise(metastore)
             remove_files(directory)
             with connect(metastore.port, 300) as client:
@@ -82,11 +86,44 @@ def build(directory: Path, only: Sequence[str] = ()) -> tuple[list[Outcome], dic
     return outcomes, all_rows
 
 
-def _create(name: str, program: Program, site: Site) -> Iterator[Outcome]:
-    texts = definitions.placeholders(copy.WAREHOUSE, copy.FILES)
+def extend(directory: Path) -> tuple[list[Outcome], dict[str, Any]]:
+    """Run the definitions that the recorded copy lacks on it, in a directory; the others keep what came of them."""
+    recorded = {(item.program, item.name): item for item in map(_outcome_of, _read_lines(STATEMENTS))}
+    os.environ |= dict.fromkeys(("HADOOP_USER_NAME", "LOGNAME", "USER"), OWNER)
+    outcomes: list[Outcome] = []
+    with copy.loaded(directory, {"metastore.users.in.admin.role": OWNER}) as metastore:
+        write_files(directory / "files")
+        with OldCalls(metastore.port) as old:
+            site = Site(directory / "programs", copy.WAREHOUSE, metastore.uri, old.uri)
+            for name, program in PROGRAMS.items():
+                wanted = _definitions(name)
+                missing = [item for item in wanted if (name, item.name) not in recorded]
+                if missing:
+                    recorded |= {(name, item.name): item for item in _create(program, site, missing)}
+                outcomes += (recorded[name, item.name] for item in wanted)
+        foreign = {item.name: item for item in recorded.values() if item.program == FOREIGN}
+        outcomes += (*foreign.values(), *add_foreign_rows(metastore, foreign))
+        remove_files(directory)
+        with connect(metastore.port, 300) as client:
+            all_rows = rows.read_all(client)
+    return outcomes, all_rows
+
+
+def _definitions(program: str) -> list[Definition]:
+    return list(definitions.load(program, definitions.placeholders(copy.WAREHOUSE, copy.FILES)))
+
+
+def _outcome_of(item: dict[str, Any]) -> Outcome:
+    """Return a recorded outcome."""
+    read = item["rows"]
+    refused = tuple((statement, reason) for statement, reason in item["refused"])
+    return Outcome(**{**item, "refused": refused, "rows": None if read is None else tuple(read)})
+
+
+def _create(program: Program, site: Site, wanted: Sequence[Definition]) -> Iterator[Outcome]:
     started = perf_counter()
     with program.start(site) as run:  # type: ignore[attr-defined]
-        for definition in definitions.load(name, texts):
+        for definition in wanted:
             outcome = _outcome(definition, program, run)
             print(f"{perf_counter() - started:6.1f} s  {outcome.status:8} {outcome.name}", flush=True)
             for statement, reason in outcome.refused:
@@ -147,6 +184,10 @@ def write_files(directory: Path) -> None:
         "json/part": b'{"id": 1, "name": "a", "s": {"a": 1}}\n',
         "regex/part": b"x y\n",
         "multi/part": b"1||a\n",
+        "numbers/part": b"9,10,n\n10,9,m\n",
+        "values/part": b"1,2024-01-01T10:00:00,2024-01-01 10:00:00, 1.5 \n2,2024-02-30 10:00:00,2024-02-30,1.5\n",
+        "manifest/manifest": f"{copy.WAREHOUSE}/hive_tables.db/parquet/000000_0\n".encode(),
+        "delta_spark/.keep": b"",
         "elsewhere/part": b"3,c\n",
         "delta/_symlink_format_manifest/p=a/manifest": b"",
         "hudi/.keep": b"",
@@ -180,12 +221,106 @@ def remove_files(directory: Path) -> None:
     for name in ("gone.jar", "gone.avsc"):
         (directory / "files" / name).unlink()
     warehouse = directory / "warehouse"
-    shutil.rmtree(warehouse / "iceberg_tables.db" / "files_gone", ignore_errors=True)
+    for name in ("files_gone", "files_gone_later"):
+        shutil.rmtree(warehouse / "iceberg_tables.db" / name, ignore_errors=True)
     shutil.rmtree(warehouse / "iceberg_views.db" / "files_gone", ignore_errors=True)
     for path in (warehouse / "iceberg_views.db" / "file_damaged" / "metadata").glob("*.metadata.json"):
-        path.write_bytes(path.read_bytes()[:-20])
+        if path.read_bytes().rstrip().endswith(b"}"):
+            path.write_bytes(path.read_bytes()[:-20])
     for path in directory.glob("warehouse/**/.hive-staging*"):
         shutil.rmtree(path, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class ForeignTable:
+    """A row of a program that is not here, and what differs from the row of `hive_tables.parquet`."""
+
+    kind: str
+    """As in definitions."""
+    comment: str
+    """What is special about it."""
+    parameters: Mapping[str, str]
+    """Its parameters."""
+    input_format: str = ""
+    """Its input format; the template's if empty."""
+    serde: str = ""
+    """Its SerDe; the template's if empty."""
+
+
+_HUDI = "org.apache.hudi.hadoop"
+_PROVIDER = {"spark.sql.sources.provider": "hudi"}
+FOREIGN_TABLES = {
+    "hudi_synced": ForeignTable(
+        "table foreign format", "Hudi's class without Spark's provider", {}, f"{_HUDI}.HoodieParquetInputFormat"
+    ),
+    "hudi_realtime": ForeignTable(
+        "table foreign format",
+        "Hudi's class with Spark's provider",
+        _PROVIDER,
+        f"{_HUDI}.realtime.HoodieParquetRealtimeInputFormat",
+    ),
+    "hbase": ForeignTable(
+        "table storage handler",
+        "a row like that of HBaseStorageHandler",
+        {"storage_handler": "org.apache.hadoop.hive.hbase.HBaseStorageHandler", "hbase.table.name": "t"},
+        serde="org.apache.hadoop.hive.hbase.HBaseSerDe",
+    ),
+    "jdbc": ForeignTable(
+        "table storage handler",
+        "a row like that of JdbcStorageHandler",
+        {"storage_handler": "org.apache.hive.storage.jdbc.JdbcStorageHandler", "hive.sql.table": "t"},
+        serde="org.apache.hive.storage.jdbc.JdbcSerDe",
+    ),
+    "iceberg_without_file": ForeignTable(
+        "table storage handler",
+        "a row like that of HiveIcebergStorageHandler without a metadata file",
+        {"storage_handler": "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler", "table_type": "ICEBERG"},
+        serde="org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+    ),
+    "serde_of_hcatalog": ForeignTable(
+        "table serde", "a SerDe that is not in hive-exec", {}, serde="org.apache.hive.hcatalog.data.JsonSerDe"
+    ),
+    "input_format_of_lzo": ForeignTable(
+        "table format", "an input format that is not here", {}, "com.hadoop.mapred.DeprecatedLzoTextInputFormat"
+    ),
+}
+"""In the database `hive_tables`, by name; `hive_views` has a Hive view over each."""
+FOREIGN_VIEWS = {"iceberg_tables.v2": "id", "iceberg_tables.files_gone_later": "id"}
+"""Iceberg tables that Hive cannot read, over which `hive_views` has a row like that of a Hive view, with a column."""
+
+
+def add_foreign_rows(metastore: StandaloneMetastore, recorded: Container[str] = ()) -> Iterator[Outcome]:
+    """Add rows of programs that are not here, and rows of Hive views that only they let Hive create."""
+    with connect(metastore.port, 300) as client:
+        for name, foreign in FOREIGN_TABLES.items():
+            if f"hive_tables.{name}" in recorded:
+                continue
+            table = _template(client, "hive_tables", "parquet")
+            table.tableName = name
+            table.sd.inputFormat = foreign.input_format or table.sd.inputFormat
+            table.sd.serdeInfo.serializationLib = foreign.serde or table.sd.serdeInfo.serializationLib
+            table.parameters = {"EXTERNAL": "TRUE", **foreign.parameters}
+            client.create_table(table)
+            yield Outcome(f"hive_tables.{name}", FOREIGN, foreign.kind, foreign.comment, "created")
+        columns = {f"hive_tables.{name}": ("a", "b") for name in FOREIGN_TABLES}
+        columns |= {name: (column,) for name, column in FOREIGN_VIEWS.items()}
+        for table_name, names in columns.items():
+            database, _, name = table_name.partition(".")
+            if f"hive_views.on_{name}" in recorded:
+                continue
+            view = _template(client, "hive_views", "on_parquet")
+            view.tableName = f"on_{name}"
+            view.sd.cols = [column for column in view.sd.cols if column.name in names] or [FieldSchema(names[0], "int")]
+            selected = ", ".join(f"`{name}`.`{column}`" for column in names)
+            view.viewOriginalText = f"select {', '.join(names)} from {table_name}"
+            view.viewExpandedText = f"select {selected} from `{database}`.`{name}`"
+            client.create_table(view)
+            yield Outcome(f"hive_views.on_{name}", FOREIGN, "view over tables", f"over {table_name}", "created")
+
+
+def _template(client: Client, database: str, name: str) -> Table:
+    """Return a row that Hive wrote."""
+    return client.get_table_req(GetTableRequest(dbName=database, tblName=name, capabilities=rows.CAPABILITIES)).table
 
 
 def add_noise(metastore: StandaloneMetastore) -> None:
@@ -193,9 +328,7 @@ def add_noise(metastore: StandaloneMetastore) -> None:
     with connect(metastore.port, 300) as client:
         templates = []
         for name in ("ext", "plain"):
-            database = "hive_views" if name == "plain" else "hive_tables"
-            request = GetTableRequest(dbName=database, tblName=name, capabilities=rows.CAPABILITIES)
-            templates.append(client.get_table_req(request).table)
+            templates.append(_template(client, "hive_views" if name == "plain" else "hive_tables", name))
         database = client.get_database("hive_views")
         database.name = NOISE_DATABASE
         database.locationUri = f"{copy.WAREHOUSE}/{NOISE_DATABASE}.db"
@@ -207,15 +340,24 @@ def add_noise(metastore: StandaloneMetastore) -> None:
             client.create_table(row)
 
 
-def record(directory: Path, outcomes: Sequence[Outcome], all_rows: dict[str, Any], *, seconds: float) -> None:
-    """Write the archive, and the files that describe it."""
+def record(
+    directory: Path, outcomes: Sequence[Outcome], all_rows: dict[str, Any], *, seconds: float | None = None
+) -> None:
+    """Write the archive, and the files that describe it; `seconds` is the time of a whole build."""
+    programs = {name: program.version() for name, program in PROGRAMS.items()}
+    if seconds is None:
+        before = json.loads(MANIFEST.read_text(encoding="utf-8"))
+        seconds = before["seconds"]
+        for name, version in before["programs"].items():
+            if not version.startswith(programs[name]):
+                programs[name] = f"{version.partition('; ')[0]}; later {programs[name]}"
     copy.pack(directory)
     _write_lines(STATEMENTS, (asdict(outcome) for outcome in outcomes))
     _write_lines(OBJECTS, ({"name": name, "row": rows.stable(row)} for name, row in _described(all_rows)))
     manifest = {
         "date": date.today().isoformat(),
         "metastore": VERSION,
-        "programs": {name: program.version() for name, program in PROGRAMS.items()},
+        "programs": programs,
         "seconds": round(seconds),
         "definitions": len(outcomes),
         "refused": sum(outcome.status == "refused" for outcome in outcomes),

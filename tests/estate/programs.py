@@ -51,6 +51,8 @@ def hive(site: Site) -> Iterator[Run]:
         "hive.exec.dynamic.partition.mode": "nonstrict",
         "hive.stats.autogather": "true",
         "hive.mapred.supports.subdirectories": "true",
+        # As Tez sets it.
+        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
         "hive.strict.checks.no.partition.filter": "false",
         # Its URIs are not looked at.
         "fs.s3a.impl": "org.apache.hadoop.fs.http.HttpFileSystem",

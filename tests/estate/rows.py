@@ -73,7 +73,9 @@ def _value(item: Any) -> Any:
     if isinstance(item, (list, tuple, set)):
         return [_value(part) for part in item]
     if isinstance(item, dict):
-        return {key: _value(item[key]) for key in sorted(item, key=str)}
+        # The values of skewed columns are keys as tuples.
+        keys = {key: "/".join(key) if isinstance(key, tuple) else key for key in sorted(item, key=str)}
+        return {name: _value(item[key]) for key, name in keys.items()}
     if hasattr(type(item), "thrift_spec"):
         fields = [spec[2] for spec in type(item).thrift_spec if spec]
         values = {name: _value(getattr(item, name)) for name in fields}

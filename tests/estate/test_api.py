@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from pyiceberg.exceptions import NoSuchTableError, NoSuchViewError
+from pyiceberg.exceptions import NoSuchPropertyException, NoSuchTableError, NoSuchViewError
 
 from hive_views import HiveViewCatalog
 from hive_views.cli.output import json_value
@@ -52,8 +52,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return count_calls(monkeypatch)
 
 
-FILE_ERRORS: Mapping[str, tuple[type[Exception], ...]] = {"load_table": (OSError, ValueError)}
-"""PyIceberg reads the metadata files of tables: its errors about a missing file, or an unknown type."""
+FILE_ERRORS: Mapping[str, tuple[type[Exception], ...]] = {"load_table": (OSError, ValueError, NoSuchPropertyException)}
+"""PyIceberg reads the metadata files of tables: its errors about a missing file or location, or an unknown type."""
 
 
 def ask(method: str, catalog: HiveViewCatalog, name: str, calls: list[str]) -> dict[str, Any]:

@@ -53,6 +53,12 @@ insert into hive_tables.bucketed values (1,'a'),(2,'b'),(3,'c');
 create external table hive_tables.skewed (id int, name string) skewed by (id, name) on ((1,'a'),(2,'b')) stored as directories stored as orc;
 --- hive_tables.skewed_one | table skewed | one column, without directories
 create external table hive_tables.skewed_one (id int, name string) skewed by (id) on (1, 5, 6);
+--- hive_tables.skewed_rows | table skewed | list bucketing with rows, ORC
+create external table hive_tables.skewed_rows (id int, name string) skewed by (id) on (1, 2) stored as directories stored as orc;
+insert into hive_tables.skewed_rows values (1,'a'),(2,'b'),(3,'c');
+--- hive_tables.skewed_parts | table skewed | list bucketing with rows, Parquet with partitions
+create external table hive_tables.skewed_parts (id int, name string) partitioned by (p string) skewed by (id) on (1, 2) stored as directories stored as parquet;
+insert into hive_tables.skewed_parts partition(p='a') values (1,'a'),(2,'b'),(3,'c');
 --- hive_tables.constrained | table constraints | constraints and defaults
 create table hive_tables.constrained (id int primary key disable novalidate, n string default 'x', m int not null enforced, c decimal(5,2) check (c > 0) enforced, constraint u unique(n) disable novalidate);
 --- hive_tables.referring | table constraints | a foreign key
@@ -68,8 +74,12 @@ create external table hive_tables.nulls (id int, name string) row format delimit
 create external table hive_tables.subdirectories (id int, name string) row format delimited fields terminated by ',' location '{files}/nested';
 --- hive_tables.encoded | table text | an encoding
 create external table hive_tables.encoded (id int, name string) row format serde 'org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe' with serdeproperties('serialization.encoding'='ISO-8859-1','field.delim'=',') location '{files}/latin1';
+--- hive_tables.text_values | table text | texts that Hive 4 and Spark read differently
+create external table hive_tables.text_values (id int, t timestamp, d date, n decimal(5,2)) row format delimited fields terminated by ',' location '{files}/values';
 --- hive_tables.csv | table serde | OpenCSVSerde
 create external table hive_tables.csv (id int, name string) row format serde 'org.apache.hadoop.hive.serde2.OpenCSVSerde' with serdeproperties('separatorChar'=',','quoteChar'='"','escapeChar'='\\') location '{files}/csv';
+--- hive_tables.csv_numbers | table serde | OpenCSVSerde with columns that the row declares as INT
+create external table hive_tables.csv_numbers (x int, y int, n string) row format serde 'org.apache.hadoop.hive.serde2.OpenCSVSerde' location '{files}/numbers';
 --- hive_tables.json_file | table format | STORED AS JSONFILE
 create external table hive_tables.json_file (id int, name string, s struct<a:int>) stored as jsonfile location '{files}/json';
 --- hive_tables.json_serde | table serde | JsonSerDe
@@ -93,6 +103,8 @@ insert into hive_tables.rc values (1,'a');
 --- hive_tables.orc | table format | STORED AS ORC
 create external table hive_tables.orc (a int, b string) stored as orc tblproperties('orc.compress'='ZSTD');
 insert into hive_tables.orc values (1,'a');
+--- hive_tables.orc_other_names | table format | ORC files under other names of columns
+create external table hive_tables.orc_other_names (x int, y string) stored as orc location '{warehouse}/hive_tables.db/orc';
 --- hive_tables.parquet | table format | STORED AS PARQUET
 create external table hive_tables.parquet (a int, b string) stored as parquet;
 insert into hive_tables.parquet values (1,'a');
@@ -166,6 +178,18 @@ create external table hive_tables.part_array (x int) partitioned by (a array<int
 --- hive_tables.part_null | table partitions | the default partition
 create external table hive_tables.part_null (id int, d string) partitioned by (p int);
 insert into hive_tables.part_null partition(p) select 1, 'x', cast(null as int);
+--- hive_tables.part_null_text | table partitions | the default partition of a text, ORC
+create external table hive_tables.part_null_text (id int) partitioned by (p string) stored as orc;
+insert into hive_tables.part_null_text partition(p) select 1, 'a' union all select 2, cast(null as string);
+--- hive_tables.part_null_char | table partitions | the default partition of CHAR, text files
+create external table hive_tables.part_null_char (id int) partitioned by (p char(3));
+insert into hive_tables.part_null_char partition(p) select 1, cast('a' as char(3)) union all select 2, cast(null as char(3));
+--- hive_tables.part_null_boolean | table partitions | the default partition of BOOLEAN, Parquet
+create external table hive_tables.part_null_boolean (id int) partitioned by (p boolean) stored as parquet;
+insert into hive_tables.part_null_boolean partition(p) select 1, true union all select 2, cast(null as boolean);
+--- hive_tables.part_null_date | table partitions | the default partition of DATE, Parquet
+create external table hive_tables.part_null_date (id int) partitioned by (p date) stored as parquet;
+insert into hive_tables.part_null_date partition(p) select 1, date'2024-01-01' union all select 2, cast(null as date);
 --- hive_tables.part_formats | table partitions | partitions of other formats, in other directories
 create external table hive_tables.part_formats (id int, v string) partitioned by (p string) stored as textfile;
 insert into hive_tables.part_formats partition(p='text') values (1,'a');
@@ -176,6 +200,11 @@ insert into hive_tables.part_formats partition(p='orc') values (4,'d');
 alter table hive_tables.part_formats add partition (p='elsewhere') location '{files}/elsewhere';
 alter table hive_tables.part_formats partition (p='elsewhere') set fileformat textfile;
 alter table hive_tables.part_formats partition (p='elsewhere') set serdeproperties('field.delim'=',');
+--- hive_tables.part_formats_text | table partitions | Parquet partitions of a text table
+create external table hive_tables.part_formats_text (id int, v string) partitioned by (p string) stored as parquet;
+insert into hive_tables.part_formats_text partition(p='parquet') values (1,'a');
+alter table hive_tables.part_formats_text set fileformat textfile;
+insert into hive_tables.part_formats_text partition(p='text') values (2,'b');
 --- hive_tables.part_gone | table gone | the directory of one partition is gone
 create external table hive_tables.part_gone (id int) partitioned by (p string) stored as orc;
 insert into hive_tables.part_gone partition(p='a') values (1);
@@ -217,6 +246,10 @@ create external table hive_tables.retyped (id int, v int) partitioned by (d stri
 insert into hive_tables.retyped partition(d='a') values (1, 300);
 alter table hive_tables.retyped change v v string;
 insert into hive_tables.retyped partition(d='b') values (2, 'x');
+--- hive_tables.retyped_parquet | table evolved | a column that became a text, Parquet
+create external table hive_tables.retyped_parquet (id int, v int) stored as parquet;
+insert into hive_tables.retyped_parquet values (1, 300);
+alter table hive_tables.retyped_parquet change v v string;
 --- hive_tables.reordered | table evolved | columns reordered
 create external table hive_tables.reordered (a string, b string, c string) stored as textfile;
 insert into hive_tables.reordered values ('1', 'x', '2');
@@ -244,6 +277,10 @@ alter table hive_tables.owned_by_role set owner role analysts;
 create external table hive_tables.retained (a int comment '☃ it''s "quoted"; -- not a comment') comment 'ü\n"x"' stored as orc tblproperties('discover.partitions'='true','bucketing_version'='1','a key with blanks'='','PROTECT_MODE'='OFFLINE','comment'='overwritten','immutable'='true','auto.purge'='true');
 --- hive_tables.delta | table foreign format | rows like Delta's: a symlink manifest
 create external table hive_tables.delta (id int) partitioned by (p string) row format serde 'org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe' stored as inputformat 'org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat' outputformat 'org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat' location '{files}/delta/_symlink_format_manifest';
+--- hive_tables.delta_manifest | table foreign format | a manifest of Delta with a file
+create external table hive_tables.delta_manifest (a int, b string) row format serde 'org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe' stored as inputformat 'org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat' outputformat 'org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat' location '{files}/manifest';
+--- hive_tables.delta_spark | table foreign format | a row like that of Delta in Spark's catalog
+create external table hive_tables.delta_spark (col array<string>) row format serde 'org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe' with serdeproperties('path'='{files}/delta_spark') stored as sequencefile location '{files}/delta_spark' tblproperties('spark.sql.sources.provider'='delta','spark.sql.partitionProvider'='catalog','spark.sql.create.version'='3.5.0','spark.sql.sources.schema.numParts'='1','spark.sql.sources.schema.part.0'='{"type":"struct","fields":[{"name":"id","type":"integer","nullable":true,"metadata":{}}]}');
 --- hive_tables.hudi | table foreign format | classes of Hudi, which are not here
 create external table hive_tables.hudi (id int) row format serde 'org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe' stored as inputformat 'org.apache.hudi.hadoop.HoodieParquetInputFormat' outputformat 'org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat' location '{files}/hudi' tblproperties('last_commit_time_sync'='20240101','spark.sql.sources.provider'='hudi');
 --- hive_tables.hudi_later | table foreign format | classes of Hudi, set afterwards
@@ -399,6 +436,150 @@ create view hive_views.over_evolved as select id, w from hive_tables.renamed;
 create view hive_views.over_text as select * from hive_tables.header;
 --- hive_views.over_avro | view | over a table with a schema URL
 create view hive_views.over_avro as select * from hive_tables.avro_url;
+--- hive_views.on_bucketed | view over tables | over bucketed
+create view hive_views.on_bucketed as select * from hive_tables.bucketed;
+--- hive_views.on_skewed | view over tables | over skewed
+create view hive_views.on_skewed as select * from hive_tables.skewed;
+--- hive_views.on_skewed_one | view over tables | over skewed_one
+create view hive_views.on_skewed_one as select * from hive_tables.skewed_one;
+--- hive_views.on_skewed_rows | view over tables | over skewed_rows
+create view hive_views.on_skewed_rows as select * from hive_tables.skewed_rows;
+--- hive_views.on_skewed_parts | view over tables | over skewed_parts
+create view hive_views.on_skewed_parts as select * from hive_tables.skewed_parts;
+--- hive_views.on_constrained | view over tables | over constrained
+create view hive_views.on_constrained as select * from hive_tables.constrained;
+--- hive_views.on_referring | view over tables | over referring
+create view hive_views.on_referring as select * from hive_tables.referring;
+--- hive_views.on_text_delimited | view over tables | over text_delimited
+create view hive_views.on_text_delimited as select * from hive_tables.text_delimited;
+--- hive_views.on_nulls | view over tables | over nulls
+create view hive_views.on_nulls as select * from hive_tables.nulls;
+--- hive_views.on_subdirectories | view over tables | over subdirectories
+create view hive_views.on_subdirectories as select * from hive_tables.subdirectories;
+--- hive_views.on_encoded | view over tables | over encoded
+create view hive_views.on_encoded as select * from hive_tables.encoded;
+--- hive_views.on_text_values | view over tables | over text_values
+create view hive_views.on_text_values as select * from hive_tables.text_values;
+--- hive_views.on_csv | view over tables | over csv
+create view hive_views.on_csv as select * from hive_tables.csv;
+--- hive_views.on_csv_numbers | view over tables | over csv_numbers
+create view hive_views.on_csv_numbers as select * from hive_tables.csv_numbers;
+--- hive_views.on_json_file | view over tables | over json_file
+create view hive_views.on_json_file as select * from hive_tables.json_file;
+--- hive_views.on_json_serde | view over tables | over json_serde
+create view hive_views.on_json_serde as select * from hive_tables.json_serde;
+--- hive_views.on_regex | view over tables | over regex
+create view hive_views.on_regex as select * from hive_tables.regex;
+--- hive_views.on_multi_delimited | view over tables | over multi_delimited
+create view hive_views.on_multi_delimited as select * from hive_tables.multi_delimited;
+--- hive_views.on_lazy_binary | view over tables | over lazy_binary
+create view hive_views.on_lazy_binary as select * from hive_tables.lazy_binary;
+--- hive_views.on_columnar | view over tables | over columnar
+create view hive_views.on_columnar as select * from hive_tables.columnar;
+--- hive_views.on_sequence | view over tables | over sequence
+create view hive_views.on_sequence as select * from hive_tables.sequence;
+--- hive_views.on_rc | view over tables | over rc
+create view hive_views.on_rc as select * from hive_tables.rc;
+--- hive_views.on_orc | view over tables | over orc
+create view hive_views.on_orc as select * from hive_tables.orc;
+--- hive_views.on_orc_other_names | view over tables | over orc_other_names
+create view hive_views.on_orc_other_names as select * from hive_tables.orc_other_names;
+--- hive_views.on_parquet | view over tables | over parquet
+create view hive_views.on_parquet as select * from hive_tables.parquet;
+--- hive_views.on_avro | view over tables | over avro
+create view hive_views.on_avro as select * from hive_tables.avro;
+--- hive_views.on_avro_literal | view over tables | over avro_literal
+create view hive_views.on_avro_literal as select * from hive_tables.avro_literal;
+--- hive_views.on_avro_url_gone | view over tables | over avro_url_gone
+create view hive_views.on_avro_url_gone as select * from hive_tables.avro_url_gone;
+--- hive_views.on_formats_by_class | view over tables | over formats_by_class
+create view hive_views.on_formats_by_class as select * from hive_tables.formats_by_class;
+--- hive_views.on_driver_classes | view over tables | over driver_classes
+create view hive_views.on_driver_classes as select * from hive_tables.driver_classes;
+--- hive_views.on_handler_syslog | view over tables | over handler_syslog
+create view hive_views.on_handler_syslog as select * from hive_tables.handler_syslog;
+--- hive_views.on_handler_iceberg | view over tables | over handler_iceberg
+create view hive_views.on_handler_iceberg as select * from hive_tables.handler_iceberg;
+--- hive_views.on_like_hbase | view over tables | over like_hbase
+create view hive_views.on_like_hbase as select * from hive_tables.like_hbase;
+--- hive_views.on_like_jdbc | view over tables | over like_jdbc
+create view hive_views.on_like_jdbc as select * from hive_tables.like_jdbc;
+--- hive_views.on_like_iceberg | view over tables | over like_iceberg
+create view hive_views.on_like_iceberg as select * from hive_tables.like_iceberg;
+--- hive_views.on_intervals | view over tables | over intervals
+create view hive_views.on_intervals as select * from hive_tables.intervals;
+--- hive_views.on_void_column | view over tables | over void_column
+create view hive_views.on_void_column as select * from hive_tables.void_column;
+--- hive_views.on_wide | view over tables | over wide
+create view hive_views.on_wide as select * from hive_tables.wide;
+--- hive_views.on_part_types | view over tables | over part_types
+create view hive_views.on_part_types as select * from hive_tables.part_types;
+--- hive_views.on_part_zoned | view over tables | over part_zoned
+create view hive_views.on_part_zoned as select * from hive_tables.part_zoned;
+--- hive_views.on_part_null | view over tables | over part_null
+create view hive_views.on_part_null as select * from hive_tables.part_null;
+--- hive_views.on_part_null_text | view over tables | over part_null_text
+create view hive_views.on_part_null_text as select * from hive_tables.part_null_text;
+--- hive_views.on_part_null_char | view over tables | over part_null_char
+create view hive_views.on_part_null_char as select * from hive_tables.part_null_char;
+--- hive_views.on_part_null_boolean | view over tables | over part_null_boolean
+create view hive_views.on_part_null_boolean as select * from hive_tables.part_null_boolean;
+--- hive_views.on_part_null_date | view over tables | over part_null_date
+create view hive_views.on_part_null_date as select * from hive_tables.part_null_date;
+--- hive_views.on_part_formats | view over tables | over part_formats
+create view hive_views.on_part_formats as select * from hive_tables.part_formats;
+--- hive_views.on_part_formats_text | view over tables | over part_formats_text
+create view hive_views.on_part_formats_text as select * from hive_tables.part_formats_text;
+--- hive_views.on_part_gone | view over tables | over part_gone
+create view hive_views.on_part_gone as select * from hive_tables.part_gone;
+--- hive_views.on_part_many | view over tables | over part_many
+create view hive_views.on_part_many as select * from hive_tables.part_many;
+--- hive_views.on_location_gone | view over tables | over location_gone
+create view hive_views.on_location_gone as select * from hive_tables.location_gone;
+--- hive_views.on_location_other | view over tables | over location_other
+create view hive_views.on_location_other as select * from hive_tables.location_other;
+--- hive_views.on_location_s3 | view over tables | over location_s3
+create view hive_views.on_location_s3 as select * from hive_tables.location_s3;
+--- hive_views.on_renamed_parquet | view over tables | over renamed_parquet
+create view hive_views.on_renamed_parquet as select * from hive_tables.renamed_parquet;
+--- hive_views.on_widened | view over tables | over widened
+create view hive_views.on_widened as select * from hive_tables.widened;
+--- hive_views.on_retyped | view over tables | over retyped
+create view hive_views.on_retyped as select * from hive_tables.retyped;
+--- hive_views.on_retyped_parquet | view over tables | over retyped_parquet
+create view hive_views.on_retyped_parquet as select * from hive_tables.retyped_parquet;
+--- hive_views.on_reordered | view over tables | over reordered
+create view hive_views.on_reordered as select * from hive_tables.reordered;
+--- hive_views.on_replaced | view over tables | over replaced
+create view hive_views.on_replaced as select * from hive_tables.replaced;
+--- hive_views.on_added | view over tables | over added
+create view hive_views.on_added as select * from hive_tables.added;
+--- hive_views.on_moved | view over tables | over moved
+create view hive_views.on_moved as select * from hive_tables.moved;
+--- hive_views.on_purged | view over tables | over purged
+create view hive_views.on_purged as select * from hive_tables.purged;
+--- hive_views.on_as_select | view over tables | over as_select
+create view hive_views.on_as_select as select * from hive_tables.as_select;
+--- hive_views.on_like_other | view over tables | over like_other
+create view hive_views.on_like_other as select * from hive_tables.like_other;
+--- hive_views.on_retained | view over tables | over retained
+create view hive_views.on_retained as select * from hive_tables.retained;
+--- hive_views.on_delta | view over tables | over delta
+create view hive_views.on_delta as select * from hive_tables.delta;
+--- hive_views.on_delta_manifest | view over tables | over delta_manifest
+create view hive_views.on_delta_manifest as select * from hive_tables.delta_manifest;
+--- hive_views.on_delta_spark | view over tables | over delta_spark
+create view hive_views.on_delta_spark as select * from hive_tables.delta_spark;
+--- hive_views.on_hudi_later | view over tables | over hudi_later
+create view hive_views.on_hudi_later as select * from hive_tables.hudi_later;
+--- hive_views.on_insert_only_orc | view over tables | over an insert-only table of ORC files
+create view hive_views.on_insert_only_orc as select * from hive_acid.insert_only_orc;
+--- hive_views.on_later | view over tables | over a table that became transactional later
+create view hive_views.on_later as select * from hive_acid.later;
+--- hive_views.csv_casts | view over tables | casts that tables of OpenCSVSerde need
+create view hive_views.csv_casts as select n, cast(x as int) x from hive_tables.csv_numbers where cast(x as int) < cast(y as int);
+--- hive_views.csv_text | view over tables | a cast of a number that is a text in the file
+create view hive_views.csv_text as select cast(max(cast(x as int)) as string) m from hive_tables.csv_numbers;
 --- hive_views.over_gone | view gone | its table is dropped
 create external table hive_tables.dropped_later (id int, name string);
 create view hive_views.over_gone as select id, name from hive_tables.dropped_later;

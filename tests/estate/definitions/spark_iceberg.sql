@@ -116,6 +116,8 @@ CREATE VIEW prod.iceberg_views.before AS SELECT id FROM prod.iceberg_tables.v2;
 ALTER VIEW prod.iceberg_views.before RENAME TO prod.iceberg_views.renamed;
 --- iceberg_views.cte | view iceberg | a CTE and a window
 CREATE VIEW prod.iceberg_views.cte AS WITH q AS (SELECT id, row_number() OVER (ORDER BY id) AS r FROM prod.iceberg_tables.v2) SELECT * FROM q;
+--- iceberg_views.named_window | view iceberg | a WINDOW clause
+CREATE VIEW prod.iceberg_views.named_window AS SELECT id, sum(id) OVER w AS s FROM prod.iceberg_tables.v2 WINDOW w AS (ORDER BY id);
 --- iceberg_views.types | view iceberg | every type
 CREATE VIEW prod.iceberg_views.types AS SELECT * FROM prod.iceberg_tables.all_types;
 --- iceberg_views.char_types | view iceberg | types that Iceberg lacks
@@ -142,3 +144,7 @@ CREATE VIEW prod.iceberg_views.file_damaged AS SELECT id FROM prod.iceberg_table
 CREATE VIEW spark_catalog.iceberg_views.session_view AS SELECT id FROM prod.iceberg_tables.v2;
 --- iceberg_views.hive_over_iceberg | view | a Hive view over an Iceberg table
 CREATE VIEW spark_catalog.iceberg_views.hive_over_iceberg AS SELECT id, name FROM iceberg_tables.session;
+--- iceberg_views.over_files_gone | view | a view over an Iceberg table whose files are deleted afterwards
+CREATE TABLE prod.iceberg_tables.files_gone_later (id INT) USING iceberg;
+INSERT INTO prod.iceberg_tables.files_gone_later VALUES (1);
+CREATE VIEW spark_catalog.iceberg_views.over_files_gone AS SELECT id FROM iceberg_tables.files_gone_later;
