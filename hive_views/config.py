@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from hive_views.errors import InvalidPropertyError
 from hive_views.kerberos_names import Rule, parse_rules
@@ -288,6 +288,7 @@ class Keytab:
 class KerberosCredentials:
     """Authentication by Kerberos."""
 
+    kind: ClassVar[str] = "kerberos"
     service: str = KERBEROS_SERVICE_NAME_DEFAULT
     service_principal: str | None = None
     """See `SERVICE_PRINCIPAL`."""
