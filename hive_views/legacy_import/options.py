@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
+from hive_views.config import ENGINES
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 
@@ -26,6 +27,9 @@ MATERIALIZED_MODES = ("convert", "report")
 
 TRINO_ROW_MODES = ("keep", "release")
 """Treatment of Trino rows that are converted in place: keep Trino's encoded text, or replace it by the new texts."""
+
+READERS = ENGINES[:1]
+"""Engines whose findings a plan lists by default: plain Spark."""
 
 
 NameText = Annotated[ViewName, PlainValidator(ViewName.from_text), PlainSerializer(str)]
@@ -82,7 +86,8 @@ class ImportOptions:
     """Options of an import.
 
     Raises:
-        UsageError: If `mojibake`, `materialized` or `trino_rows` has an unknown value.
+        UsageError: If `mojibake`, `materialized`, `trino_rows` or `readers` has an unknown value, or there is no
+            reader.
     """
 
     renames: tuple[Annotated[RenameRule, PlainValidator(RenameRule.parse), PlainSerializer(str)], ...] = ()
@@ -100,6 +105,10 @@ class ImportOptions:
     """One of TRINO_ROW_MODES."""
     accept_unreadable: tuple[NameText, ...] = ()
     """Tables that Spark reads with other rows, or not at all, and views that may read such tables."""
+    readers: tuple[str, ...] = READERS
+    """Engines that are to read the new views, of `hive_views.config.ENGINES`; a plan has the findings for them."""
+    strict: bool = False
+    """Refuse views with a finding for one of the readers, of any outcome."""
     file_columns: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Name and type of the columns of files that texts read as tables, by the name of the files; a plan on Spark asks
     Spark for them."""
@@ -112,6 +121,15 @@ class ImportOptions:
         ):
             if value not in modes:
                 raise UsageError(option, f"{value!r} is none of {', '.join(modes)}")
+        for reader in self.readers or ("",):
+            if reader not in ENGINES:
+                raise UsageError("--readers", f"{reader!r} is none of {', '.join(ENGINES)}")
+
+    @property
+    def reader_names(self) -> str:
+        """The readers for people, for example `Spark and Hive`."""
+        *names, last = (reader.capitalize() for reader in self.readers)
+        return f"{', '.join(names)} and {last}" if names else last
 
     def rename(self, name: ViewName) -> ViewName:
         """Apply the renaming rules to the name of a table or view."""

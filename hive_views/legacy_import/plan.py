@@ -34,7 +34,7 @@ from hive_views.identifiers import ViewName, components
 from hive_views.legacy_import.convert import check_readable, convert
 from hive_views.legacy_import.definition import check_convertible, find_references
 from hive_views.legacy_import.legacy_view import ConversionError, Problem, Reason, Writer
-from hive_views.legacy_import.options import MOST_CALLS, ImportOptions, NameText, check_most_calls
+from hive_views.legacy_import.options import MOST_CALLS, READERS, ImportOptions, NameText, check_most_calls
 from hive_views.legacy_import.planned_store import ScannedView, row_with_view_columns
 from hive_views.legacy_import.readers.detection import is_legacy, list_view_names, read_view
 from hive_views.legacy_import.targets import (
@@ -125,8 +125,8 @@ class PlanEntry:
     storage_plan: str | None = None
     """For a materialized view that is ready: a `hive_views.legacy_import.storage.StorageAction`."""
     engines: tuple[str, ...] = ()
-    """Why plain Spark, Hive or Trino's Hive connector will not, or may not, return the author's rows; for example
-    `trino: other rows: …`."""
+    """Why engines of the option `readers` will not, or may not, return the author's rows; for example
+    `spark: other rows: …`."""
     fingerprint: str = field(kw_only=True)
     """Fingerprint of the row when it was planned. A run refuses a row with a different fingerprint."""
 
@@ -151,6 +151,8 @@ class PlanEntry:
 
 _ENTRY = TypeAdapter(PlanEntry)
 _OPTIONS = TypeAdapter(ImportOptions)
+_NEW_OPTIONS = {"readers": READERS, "strict": False, "file_columns": {}}
+"""Options that earlier releases do not know, with the values for which a plan does not contain them."""
 
 
 @dataclass(frozen=True)
@@ -171,10 +173,10 @@ class ImportPlan:
         rows = (
             (entry.name, entry.status.value, entry.problem and entry.problem.reason.value) for entry in self.entries
         )
-        limited = sum(any(finding.startswith(f"{SPARK}: ") for finding in entry.engines) for entry in self.ready)
+        limited = sum(bool(entry.engines) for entry in self.ready)
         caption = f"{len(self.ready)} of {len(self.entries)} views are ready"
         if limited:
-            caption += f", {limited} of them with findings for Spark"
+            caption += f", {limited} of them with findings for {self.options.reader_names}"
         return html_table(caption, rows, ("view", "status", "reason"))
 
     def check_target(self, to: str | None) -> None:
@@ -208,8 +210,9 @@ class ImportPlan:
             entry.problem is not None and entry.problem.reason is Reason.UNREADABLE_TABLE for entry in self.entries
         )
         options = _OPTIONS.dump_python(self.options, mode="json", by_alias=True)
-        if not self.options.file_columns:
-            del options["file_columns"]  # which an earlier release does not know
+        for name, value in _NEW_OPTIONS.items():
+            if getattr(self.options, name) == value:
+                del options[name]
         return {
             "format": FORMATS[-1] if is_new else FORMATS[0],
             "options": options,
@@ -536,8 +539,13 @@ class Planner:
             )
             unreadable = find_unreadable(self._store, converted.definition.reads)
             accepted = check_readable(scanned.name, unreadable, self._options)
+            accepted = accepted if self._target.is_metastore else ()
             new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
             self._store.put(entry.target, LoadedView(new_row, converted.metadata))
+            findings = self._findings_of(new_row)
+            if self._options.strict and findings:
+                self._store.remove(entry.target)
+                raise ConversionError(Reason.ENGINES, _describe_findings(findings))
         except ConversionError as error:
             return _refused(entry, error.problem)
         except MetastoreUnavailableError:
@@ -555,15 +563,21 @@ class Planner:
             status=PlanStatus.READY,
             new_text=converted.text,
             columns=converted.columns,
-            changes=tuple(dict.fromkeys((*converted.changes, *(accepted if self._target.is_metastore else ())))),
+            changes=tuple(dict.fromkeys((*converted.changes, *accepted))),
             storage_plan=None if converted.storage is None else converted.storage.action.value,
-            engines=self._findings_of(new_row),
+            engines=findings,
         )
 
     def _findings_of(self, row: Row) -> tuple[str, ...]:
-        """Return the findings about a planned row; only Spark reads views of a REST catalog by the same text."""
-        findings = self._engines.check(row)
-        return tuple(item.text for item in findings if self._target.is_metastore or item.engine == SPARK)
+        """Return the findings for the readers; only Spark reads views of a REST catalog by the text of the row."""
+        readers = [item for item in self._options.readers if self._target.is_metastore or item == SPARK]
+        return tuple(item.text for item in self._engines.check(row) if item.engine in readers)
+
+
+def _describe_findings(findings: Sequence[str]) -> str:
+    """Return why a strict plan refuses a view."""
+    more = f"; and {len(findings) - 1} more" if len(findings) > 1 else ""
+    return f"{findings[0]}{more}. Leave --strict out to convert it with this finding"
 
 
 def _refused(entry: PlanEntry, problem: Problem) -> PlanEntry:

@@ -119,6 +119,10 @@ class PlannedStore(MetastoreStore):
         self.files.put(loaded.row.metadata_location or "", loaded.metadata)
         self.planned[name] = loaded.row
 
+    def remove(self, name: ViewName) -> None:
+        """Remove a planned view, which is not converted after all."""
+        del self.planned[name]
+
 
 def planned_store(store: MetastoreStore, fetched: dict[ViewName, Row | None] | None = None) -> PlannedStore:
     """Return a store without planned views on top of another one; `fetched` holds rows that need not be read again."""

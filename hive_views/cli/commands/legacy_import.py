@@ -20,7 +20,7 @@ from hive_views.cli.connection import ConnectionOptions, open_catalog
 from hive_views.cli.output import bar, console, print_line, print_script, print_table, shown, write_file
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.options import MOST_CALLS, check_most_calls
+from hive_views.legacy_import.options import MOST_CALLS, READERS, check_most_calls
 from hive_views.sql.analysis.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def plan_views(
     materialized: Annotated[str, typer.Option(metavar="convert|report")] = "convert",
     trino_rows: Annotated[str, typer.Option(metavar="keep|release")] = "keep",
     accept_unreadable: Annotated[list[str], typer.Option(metavar="DATABASE.NAME")] = [],  # noqa: B006
+    readers: Annotated[str, typer.Option(metavar="ENGINE,...")] = ",".join(READERS),
+    strict: bool = False,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -127,6 +129,9 @@ def plan_views(
             replace it by the new texts, so that Trino reads them through its Hive connector.
         accept_unreadable: A table that Spark reads with other rows or not at all, such as a transactional table of
             Hive, whose views are nevertheless imported; or such a view. May be given several times.
+        readers: The engines that are to read the new views: some of spark, hive and trino. The plan lists for each view
+            why one of them does not, or may not, return the rows of the view's author.
+        strict: Refuse views with such a finding, also if it is "not verified", and views that read them.
         spark: Run on the executors of this Spark master, e.g. local[4], yarn; they need this package. Its analyzer
             checks each ready view that stays in this metastore, and the plan lists its errors.
         select: Plan only views that match: a glob of databases (sales_*) or of views (sales.top_*), owner:NAME, or
@@ -158,6 +163,8 @@ def plan_views(
         materialized=materialized,
         trino_rows=trino_rows,
         accept_unreadable=tuple(_names(accept_unreadable)),
+        readers=tuple(dict.fromkeys(reader.strip().lower() for reader in readers.split(","))),
+        strict=strict,
     )
     if output is not None:
         _check_writable(output, "--output")
@@ -530,10 +537,10 @@ def print_plan(planned: PlannedImport) -> None:
 
 
 def _convertible(report: ImportReport) -> str:
-    """Return how many views are convertible, and how many of them Spark may not read as before."""
+    """Return how many views are convertible, and how many of them a reader may not read as before."""
     text = f"{report.convertible:,} of {len(report.entries):,} convertible"
-    limited = sum(report.engines.get("spark", {}).values())
-    return f"{text}, {limited:,} of them with findings for Spark" if limited else text
+    limited = report.with_findings
+    return f"{text}, {limited:,} of them with findings for {report.readers}" if limited else text
 
 
 def _engine_lines(report: ImportReport) -> Iterator[str]:

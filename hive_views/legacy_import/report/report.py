@@ -19,6 +19,7 @@ from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.io.private_files import write_private_text
 from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
+from hive_views.legacy_import.options import READERS
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.rendering.escaping import escape, escape_optional
 from hive_views.rendering.html_page import page, part
@@ -145,6 +146,8 @@ class ImportReport:
     """Views that Spark read before and cannot read now, or that have other columns or rows."""
     unchecked: tuple[str, ...] = ()
     """What only Spark can check, and did not."""
+    readers: str = READERS[0].capitalize()
+    """The engines of which the views have the findings, for people."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -166,6 +169,15 @@ class ImportReport:
                 for engine, outcome in _worst_outcomes(entry.entry.engines).items():
                     counts[engine][outcome] += 1
         return {engine: dict(sorted(numbers.items())) for engine, numbers in counts.items() if numbers}
+
+    @property
+    def with_findings(self) -> int:
+        """The number of convertible views with a finding for one of the readers."""
+        return sum(
+            bool(entry.entry.engines)
+            for entry in self.entries
+            if entry.outcome.reason is None and entry.entry.problem is None
+        )
 
     @property
     def convertible(self) -> int:
@@ -249,7 +261,8 @@ def _report(
         ReportEntry(entry, outcomes.get(entry.name) or planned_outcome(entry), reverted.get(entry.name))
         for entry in plan.entries
     )
-    return ImportReport(tuple(entries), tuple(tuple(map(str, cycle)) for cycle in plan.cycles))
+    cycles = tuple(tuple(map(str, cycle)) for cycle in plan.cycles)
+    return ImportReport(tuple(entries), cycles, readers=plan.options.reader_names)
 
 
 def _check_results_file(journal: Path) -> Path:

@@ -207,8 +207,61 @@ def test_plan_counts_findings_for_spark(cli, add, sales, tmp_path):
     report = cli("--json", "import", "plan", sales).json
     assert report["engines"]["spark"] == {"not verified": 1, "other rows": 1}
     found = {view["name"].partition(".")[2]: view["engines"] for view in report["views"]}
-    assert [item.partition(":")[0] for item in found["plain"] if not item.startswith("trino")] == []
+    assert found["plain"] == []
     assert [item for item in found["top"] if item.startswith("spark: other rows: ORDER BY with LIMIT")]
     assert {view["status"] for view in report["views"]} == {"pending"}
     cli("import", "report", plan, "--html", str(page))
     assert "spark: other rows: ORDER BY with LIMIT" in page.read_text()
+
+
+def add_views_with_findings(add, sales: str) -> None:
+    for name, query in {
+        "top": f"select `orders`.`id` from `{sales}`.`orders` order by `orders`.`id` limit 3",
+        "over": f"select `top`.`id` from `{sales}`.`top`",
+        "plain": f"select `orders`.`id` from `{sales}`.`orders`",
+    }.items():
+        add(hive_view_row(sales, name, query, query, [("id", "bigint")]))
+
+
+@pytest.mark.parametrize(
+    ("readers", "engines", "sentence"),
+    [
+        ("spark", ["spark"], "3 of 3 convertible, 2 of them with findings for Spark"),
+        ("hive", [], "3 of 3 convertible"),
+        ("Spark, hive", ["spark"], "3 of 3 convertible, 2 of them with findings for Spark and Hive"),
+    ],
+)
+def test_plan_has_the_findings_of_the_readers(cli, add, sales, readers, engines, sentence):
+    add_views_with_findings(add, sales)
+    planned = cli("--json", "import", "plan", sales, "--readers", readers).json
+    found = {item.partition(":")[0] for view in planned["views"] for item in view["engines"]}
+    assert (sorted(found), list(planned["engines"])) == (engines, engines)
+    assert sentence in cli("import", "plan", sales, "--readers", readers, COLUMNS="1000").out.splitlines()
+
+
+def test_unknown_reader_is_rejected(cli, sales):
+    for readers in ("flink", ""):
+        refused(cli("--json", "import", "plan", sales, "--readers", readers), "UsageError", "--readers")
+
+
+def test_strict_plan_refuses_views_with_findings(cli, add, catalog, sales, tmp_path):
+    add_views_with_findings(add, sales)
+    assert {
+        v["status"] for v in cli("--json", "import", "plan", sales, "--strict", "--readers", "hive").json["views"]
+    } == {"pending"}
+    plan = str(tmp_path / "plan.json")
+    planned = cli("--json", "import", "plan", sales, "--strict", "-o", plan).json
+    views = {view["name"].partition(".")[2]: view for view in planned["views"]}
+    assert {name: (view["status"], view["reason"]) for name, view in views.items()} == {
+        "top": ("refused", "required-engines"),
+        "over": ("blocked", "blocked"),
+        "plain": ("pending", None),
+    }
+    assert views["top"]["text"].startswith("spark: other rows: ORDER BY with LIMIT")
+    assert "Leave --strict out" in views["top"]["text"]
+    assert cli("--json", "import", "run", plan).json["counts"] == {"blocked": 1, "converted": 1, "refused": 1}
+    # Without --strict it is converted, and the finding is still there.
+    cli("import", "plan", sales, "-o", plan)
+    assert cli("--json", "import", "run", plan, "-j", str(tmp_path / "second")).json["counts"] == {"converted": 2}
+    shown = cli("--json", "show", f"{sales}.top", "--engines").json["engines"]
+    assert [item["outcome"] for item in shown if item["engine"] == "spark"] == ["other rows"]

@@ -81,6 +81,14 @@ def test_plan_has_the_oldest_format_that_older_releases_read():
         read_plan(json.dumps({**plan.to_json(), "format": 4}))
 
 
+def test_plan_has_the_options_of_older_releases_unless_newer_ones_are_used():
+    plan = plan_of(1)
+    assert {"readers", "strict", "file_columns"}.isdisjoint(plan.to_json()["options"])
+    strict = replace(plan, options=ImportOptions(readers=("spark", "hive"), strict=True))
+    assert strict.to_json()["options"]["readers"] == ["spark", "hive"]
+    assert read_plan(write_plan(strict)) == strict
+
+
 def test_other_json_is_not_a_plan():
     document = plan_of(1).to_json()
     for change in ({"entries": [{"verdict": "ready", "fingerprint": "f"}]}, {"entries": [7]}, {"format": 1}):
