@@ -646,6 +646,33 @@ class JournalError(HiveViewsError):
         self.reason = reason
 
 
+class ComparisonError(HiveViewsError):
+    """A legacy view cannot be compared with the view that replaced it."""
+
+    def __init__(self, identifier: str, reason: str) -> None:
+        super().__init__(f"Cannot compare {identifier}: {reason}")
+        self.identifier = identifier
+        self.reason = reason
+
+
+class QueryEngineError(HiveViewsError):
+    """An engine cannot be reached, or refused or failed a query."""
+
+    def __init__(self, engine: str, reason: str) -> None:
+        super().__init__(f"{engine}: {reason}")
+        self.engine = engine
+        self.reason = reason
+
+
+class MissingClientError(HiveViewsError):
+    """The client of an engine is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'hive_views[{extra}]'")
+        self.package = package
+        self.extra = extra
+
+
 class RevertError(HiveViewsError):
     """A view whose legacy row cannot be restored; nothing was changed."""
 

@@ -21,6 +21,7 @@ from hive_views.cli.commands import (
     copying,
     databases,
     dependencies,
+    import_compare,
     materialized,
     metastore,
     reading,
@@ -189,7 +190,7 @@ bind(
     emit=diagnosis.print_finding,
     has_failed=lambda report: report.level.value == "problem",
 )
-importing.register(app, panel="Migrate views")
+import_compare.register(importing.register(app, panel="Migrate views"))
 copying.register(app, panel="Migrate views")
 materialized.register(app)
 metastore.register(app)

@@ -57,8 +57,8 @@ _COLORS = {
 }
 
 
-def register(app: typer.Typer, *, panel: str) -> None:
-    """Add the commands to the application, under a heading of its list of commands."""
+def register(app: typer.Typer, *, panel: str) -> typer.Typer:
+    """Add the commands to the application, under a heading of its list of commands; return the group `import`."""
     group = typer.Typer(
         help="Import the legacy views of Hive, Spark and Trino: plan, run, report, revert.", no_args_is_help=True
     )
@@ -83,6 +83,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
         has_failed=lambda result: any(view.statement is None for view in result.views),
         question=_export_question,
     )
+    return group
 
 
 def plan_views(
@@ -162,7 +163,7 @@ def plan_views(
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
         materialized=materialized,
         trino_rows=trino_rows,
-        accept_unreadable=tuple(_names(accept_unreadable)),
+        accept_unreadable=tuple(parse_names(accept_unreadable)),
         readers=tuple(dict.fromkeys(reader.strip().lower() for reader in readers.split(","))),
         strict=strict,
     )
@@ -172,18 +173,18 @@ def plan_views(
         tuple(ViewPattern.parse(text, "--select") for text in select),
         tuple(ViewPattern.parse(text, "--exclude") for text in exclude),
     )
-    lower_databases, names = [name.lower() for name in databases], _names(view)
+    lower_databases, names = [name.lower() for name in databases], parse_names(view)
     if select or exclude:
         candidates = list_candidates(catalog, lower_databases, names, options, None)
         rows = list(read_legacy_rows(catalog, candidates, most_calls=most_calls, on_refused=warn_of_refused))
         missing = set(names) - {row.name for row in rows}  # the plan reports them
         lower_databases, names = [], [*selection.names(rows), *sorted(missing)]
-    with _target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
+    with open_target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
         make_plan: Callable[..., ImportPlan] = plan_import
         if spark is not None:
             from hive_views.spark.legacy_import.command import plan_on_spark
 
-            _check_metastore(target, "--spark")
+            check_metastore(target, "--spark")
 
             def report_checks(done: int, total: int) -> None:
                 advance(done, total, "Spark's analyzer")
@@ -244,14 +245,14 @@ def run_views(
     activity, interrupted = "importing", f"Interrupted. Run the same plan again to resume it from {journal_path}"
     if dry_run:
         activity, interrupted = "checking", "Interrupted. Nothing was written"
-    with _target(to_catalog, to_uri, to_warehouse) as target, bar(activity) as advance, _on_interrupt(interrupted):
+    with open_target(to_catalog, to_uri, to_warehouse) as target, bar(activity) as advance, on_interrupt(interrupted):
         verify = resolve_verify_mode(
             verify,
             has_spark=spark is not None,
             is_other_metastore=is_other_metastore(catalog, target),
             catalog_name=(target or catalog).name,
         )
-        import_plan = _read_plan(plan)
+        import_plan = read_plan_file(plan)
 
         def progress(done: int, total: int, _: object) -> None:
             advance(done, total)
@@ -273,7 +274,7 @@ def run_views(
             import_plan,
             catalog,
             journal_path,
-            to=_check_metastore(target, "--spark"),
+            to=check_metastore(target, "--spark"),
             master=spark,
             most_calls=most_calls,
             verify=verify,
@@ -321,12 +322,12 @@ def report_views(
         if not path.is_file() or is_journal(path):
             raise
         try:
-            report = report_plan(_read_plan(journal))
+            report = report_plan(read_plan_file(journal))
         except PlanError as plan_error:
             raise JournalError(
                 journal, f"it is neither a journal ({journal_error.reason}) nor a plan ({plan_error})"
             ) from None
-    names = _names(view)
+    names = parse_names(view)
     for name in names:
         if all(entry.name != name for entry in report.entries):
             raise NoSuchViewError(str(name), f"it is not in {journal}")
@@ -357,13 +358,17 @@ def revert_views(
     """
     from hive_views import legacy_import
 
-    names = _names(view)
+    names = parse_names(view)
     if journal is None and not names:
         raise UsageError("--journal", "name the run's journal, or with --view the views to revert without it")
     if journal is None and (to_catalog or to_uri):
         raise UsageError("--journal", "views in another metastore can only be reverted with the run's journal")
     interrupted = f"Interrupted. Views that are reverted stay so; revert {journal or 'the views'} again to resume"
-    with _target(to_catalog, to_uri, to_warehouse) as target, bar("reverting") as advance, _on_interrupt(interrupted):
+    with (
+        open_target(to_catalog, to_uri, to_warehouse) as target,
+        bar("reverting") as advance,
+        on_interrupt(interrupted),
+    ):
         if journal is None:
             return RevertResult(legacy_import.revert_views(catalog, names, force=force), None)
 
@@ -659,7 +664,8 @@ def _print_diff(entry: ReportEntry) -> None:
 # -- Arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _read_plan(path: str) -> ImportPlan:
+def read_plan_file(path: str) -> ImportPlan:
+    """Read the file of a plan; raises PlanError."""
     from hive_views.legacy_import import read_plan
     from hive_views.legacy_import.journal import is_journal
 
@@ -671,7 +677,7 @@ def _read_plan(path: str) -> ImportPlan:
         raise PlanError(f"{path}: {error}") from error
 
 
-def _names(views: list[str]) -> list[ViewName]:
+def parse_names(views: list[str]) -> list[ViewName]:
     """Parse names of legacy views; a table name of Hive 4 may contain dots."""
     return [ViewName.from_text(name.lower()) for name in views]
 
@@ -692,7 +698,7 @@ def _check_writable(path: str, option: str) -> None:
 
 
 @contextlib.contextmanager
-def _on_interrupt(message: str) -> Iterator[None]:
+def on_interrupt(message: str) -> Iterator[None]:
     """Give Ctrl-C a message about what the user can do next."""
     try:
         yield
@@ -701,7 +707,7 @@ def _on_interrupt(message: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[Catalog | None]:
+def open_target(name: str | None, uri: str | None, warehouse: str | None) -> Iterator[Catalog | None]:
     """Open the catalog for new views if it is another one."""
     if name is not None and uri is not None:
         raise UsageError("--to-catalog", "it and --to-uri exclude each other; give one of them")
@@ -719,7 +725,7 @@ def _target(name: str | None, uri: str | None, warehouse: str | None) -> Iterato
         yield catalog
 
 
-def _check_metastore(target: Catalog | None, option: str) -> HiveViewCatalog | None:
+def check_metastore(target: Catalog | None, option: str) -> HiveViewCatalog | None:
     """Return a target on a metastore; raise UsageError for a REST catalog, for which an option cannot be used."""
     from hive_views.catalog.catalog import HiveViewCatalog
 

@@ -1,4 +1,4 @@
-"""`hive-views import plan --spark` and `run --spark`: start a session if there is none, and plan or run with it."""
+"""`hive-views import plan --spark`, `run --spark` and `compare`: with a session that is started if there is none."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
+from hive_views.legacy_import.comparison.compare import ComparedView, CompareOptions, CompareProgress
+from hive_views.legacy_import.journal import History
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import ImportPlan, PlanProgress
 from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
 from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analyzer_findings import add_analyzer_findings
+from hive_views.spark.legacy_import.compare import compare_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import (
     NONE,
@@ -80,6 +84,41 @@ def run_on_spark(
             return run_plan(plan, catalog, journal, to=to, most_calls=most_calls, progress=progress)
 
         return run_verified(spark, plan, catalog, journal, run, to=to, verify=verify, check_progress=check_progress)
+
+
+def compare_with_spark(
+    history: History,
+    catalog: HiveViewCatalog,
+    file: Path,
+    *,
+    to: HiveViewCatalog | None = None,
+    master: str | None = None,
+    hive: str | None = None,
+    trino: str | None = None,
+    names: Sequence[ViewName] = (),
+    options: CompareOptions | None = None,
+    progress: CompareProgress | None = None,
+    session: SparkSession | None = None,
+) -> tuple[ComparedView, ...]:
+    """Compare legacy views with the new ones, which a session reads; see `compare_on_spark`."""
+    target = to or catalog
+    history.plan.check_target(target_address(to))
+    if target.name == SESSION_CATALOG or is_other_metastore(catalog, to):
+        reason = "one Spark session reads the legacy and the new views, so they must be on one metastore, in a catalog "
+        raise UsageError("import compare", f"{reason}that is not called {SESSION_CATALOG}")
+    with _session(catalog, master or "local[2]", target.name, session) as spark:
+        return compare_on_spark(
+            spark,
+            catalog,
+            history,
+            file,
+            to=to,
+            hive=hive,
+            trino=trino,
+            names=names,
+            options=options,
+            progress=progress,
+        )
 
 
 @contextlib.contextmanager

@@ -75,11 +75,12 @@ class HiveReader:
         return list(answer["rows"])
 
 
-@contextmanager
-def running(directory: Path, metastore_uri: str, more: Mapping[str, str] | None = None) -> Iterator[HiveReader]:
-    """Run Hive's driver, with more settings where given, on a metastore of Hive 4.1; its files are in a directory."""
-    home = install()
-    settings = {
+def settings(directory: Path, metastore_uri: str) -> dict[str, str]:
+    """Return Hive's settings for a metastore, with its files in a directory; creates the directories."""
+    for name in ("scratch", "local", "tmp"):
+        (directory / name).mkdir(parents=True)
+        (directory / name).chmod(0o777)
+    return {
         "hive.metastore.uris": metastore_uri,
         # Hive 4 chooses the locations of new databases in the client.
         "hive.metastore.warehouse.dir": (directory / "warehouse").as_uri(),
@@ -99,16 +100,23 @@ def running(directory: Path, metastore_uri: str, more: Mapping[str, str] | None 
         "hive.stats.autogather": "false",
         "hive.security.authorization.enabled": "false",
         "hive.notification.event.poll.interval": "0s",
-        **(more or {}),
     }
-    for name in ("scratch", "local", "tmp"):
-        (directory / name).mkdir(parents=True)
-        (directory / name).chmod(0o777)
+
+
+def java_options(directory: Path) -> tuple[str, ...]:
+    """Return the options of Hive's JVM, whose temporary files are in a directory."""
+    opened = (f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED)
+    memory = ("-Xmx1500m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss4m")
+    return (*memory, "-Duser.timezone=UTC", *opened, f"-Djava.io.tmpdir={directory / 'tmp'}")
+
+
+@contextmanager
+def running(directory: Path, metastore_uri: str, more: Mapping[str, str] | None = None) -> Iterator[HiveReader]:
+    """Run Hive's driver, with more settings where given, on a metastore of Hive 4.1; its files are in a directory."""
+    home = install()
     command = [
-        *("java", "-Xmx1500m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss4m", "-Duser.timezone=UTC"),
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-        *(f"-Djava.io.tmpdir={directory / 'tmp'}", "-cp", f"{home / 'classes'}:{home / 'lib'}/*", "HiveReader"),
-        *(f"{key}={value}" for key, value in settings.items()),
+        *("java", *java_options(directory), "-cp", f"{home / 'classes'}:{home / 'lib'}/*", "HiveReader"),
+        *(f"{key}={value}" for key, value in {**settings(directory, metastore_uri), **(more or {})}.items()),
     ]
     log = directory / "hive.log"
     with log.open("wb") as errors:
