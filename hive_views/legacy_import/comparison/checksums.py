@@ -94,10 +94,20 @@ class Relation:
     forms: EngineForms
     """The forms of its engine."""
 
-    def _rows(self) -> str:
-        """Return a query for the texts and `r`, the hash of all of them."""
-        texts = [f"c{number}" for number in range(len(self.columns))]
-        return f"SELECT {', '.join(texts)}, {_hash_of(texts, self.forms)} AS r FROM ({self.sql}) t"
+    @property
+    def _names(self) -> list[str]:
+        return [f"c{number}" for number in range(len(self.columns))]
+
+    def _rows(self, condition: str | None = None) -> str:
+        """Return a query for the texts and `r`, the hash of all of them; NULL where a condition on `r` is false.
+
+        A condition in WHERE would do, but Hive 4.1.0 ignores it in front of a LATERAL VIEW with these expressions.
+        """
+        rows = f"SELECT {', '.join(self._names)}, {_hash_of(self._names, self.forms)} AS r FROM ({self.sql}) t"
+        if condition is None:
+            return rows
+        kept = ", ".join(f"CASE WHEN {condition} THEN {name} END AS {name}" for name in (*self._names, "r"))
+        return f"SELECT {kept} FROM ({rows}) u"
 
     def checksum_query(self, sample: int | None = None) -> str:
         """Return a query for one row: the number of rows, and the numbers of values and checksums of columns and rows.
@@ -105,26 +115,28 @@ class Relation:
         Args:
             sample: Only rows of which the number of the hash is divisible by this.
         """
-        names = [f"c{number}" for number in range(len(self.columns))]
-        sums = [f"count({name}), {self._sum_of(self.forms.hash.format(name))}" for name in names]
-        where = "" if sample is None else f" WHERE {self._number('r', 1, 8)} % {sample} = 0"
-        return f"SELECT count(*), {', '.join([*sums, self._sum_of('r')])} FROM ({self._rows()}) s{where}"
+        condition = None if sample is None else f"{self._number('r', 1, 8)} % {sample} = 0"
+        sums = [f"count({name}), {self._sum_of(self.forms.hash.format(name))}" for name in self._names]
+        return f"SELECT count(r), {', '.join([*sums, self._sum_of('r')])} FROM ({self._rows(condition)}) s"
 
     def bucket_query(self, prefix: str, digits: int) -> str:
-        """Return a query for the rows whose hash begins with a prefix, counted by the next digits of the hash."""
-        length = len(prefix) + digits
-        bucket = f"substr(r, 1, {length})"
-        return (
-            f"SELECT {bucket}, count(*), {self._sum_of('r')} FROM ({self._rows()}) s{_begins_with(prefix)} "
-            f"GROUP BY {bucket}"
-        )
+        """Return a query for the rows whose hash begins with a prefix, counted by the next digits of the hash.
+
+        The group whose digits are NULL is that of the other rows.
+        """
+        bucket = f"substr(r, 1, {len(prefix) + digits})"
+        rows = self._rows(_begins_with(prefix))
+        return f"SELECT {bucket}, count(r), {self._sum_of('r')} FROM ({rows}) s GROUP BY {bucket}"
 
     def rows_query(self, prefix: str, limit: int) -> str:
-        """Return a query for the texts of rows whose hash begins with a prefix, each with its number."""
-        names = ", ".join(f"c{number}" for number in range(len(self.columns)))
+        """Return a query for the texts of rows whose hash begins with a prefix, each with its number.
+
+        The row whose hash is NULL stands for the other rows.
+        """
+        names = ", ".join(self._names)
         return (
-            f"SELECT r, count(*), {names} FROM ({self._rows()}) s{_begins_with(prefix)} "
-            f"GROUP BY r, {names} ORDER BY r LIMIT {limit}"
+            f"SELECT r, count(r), {names} FROM ({self._rows(_begins_with(prefix))}) s GROUP BY r, {names} "
+            f"ORDER BY r LIMIT {limit + 1}"
         )
 
     def _sum_of(self, hash_text: str) -> str:
@@ -134,8 +146,8 @@ class Relation:
         return self.forms.number.format(f"substr({hash_text}, {start}, {length})")
 
 
-def _begins_with(prefix: str) -> str:
-    return f" WHERE substr(r, 1, {len(prefix)}) = '{prefix}'" if prefix else ""
+def _begins_with(prefix: str) -> str | None:
+    return f"substr(r, 1, {len(prefix)}) = '{prefix}'" if prefix else None
 
 
 @dataclass(frozen=True)

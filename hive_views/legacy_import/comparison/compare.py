@@ -249,15 +249,13 @@ def _compare_pair(entry: PlanEntry, pair: _Pair) -> ComparedView:
     counted = f"{rows[0]:,} rows" if sample is None else f"{rows[0]:,} rows of a sample"
     if not differing:
         return ComparedView(entry.name, CompareStatus.EQUAL, f"the same {counted}", rows)
-    numbers = f"{rows[0]:,} rows before, {rows[1]:,} after; other values in {', '.join(differing)}"
-    causes = () if not is_stable else _nondeterminism(entry)
+    text = f"{rows[0]:,} rows before, {rows[1]:,} after; other values in {', '.join(differing)}"
     status = CompareStatus.DIFFERENT
     if not is_stable:
-        status, numbers = CompareStatus.UNSTABLE, f"the legacy view returns other rows each time ({numbers})"
-    elif causes:
-        status = CompareStatus.UNSTABLE
-        numbers = f"its rows may differ each time, because of {', '.join(causes)} ({numbers})"
-    return ComparedView(entry.name, status, numbers, rows, tuple(differing), differences=differences)
+        status, text = CompareStatus.UNSTABLE, f"the legacy view returns other rows each time ({text})"
+    elif causes := _nondeterminism(entry):
+        text += f"; its rows may also differ each time, because of {', '.join(causes)}"
+    return ComparedView(entry.name, status, text, rows, tuple(differing), differences=differences)
 
 
 def _plain(value: Any) -> Any:
@@ -289,8 +287,8 @@ def _find_differences(pair: _Pair, left: Relation, right: Relation, total: int) 
     """Return the first rows that differ: the first bucket of hashes that differs is divided until it is small."""
     prefix = ""
     while total > _MOST_ROWS and len(prefix) < _MOST_DIGITS:
-        before = {row[0]: tuple(map(_plain, row[1:])) for row in pair.query_legacy(left.bucket_query(prefix, 2))}
-        after = {row[0]: tuple(map(_plain, row[1:])) for row in pair.query_new(right.bucket_query(prefix, 2))}
+        before = _buckets(pair.query_legacy(left.bucket_query(prefix, 2)))
+        after = _buckets(pair.query_new(right.bucket_query(prefix, 2)))
         buckets = sorted(bucket for bucket in before.keys() | after.keys() if before.get(bucket) != after.get(bucket))
         if not buckets:
             return ()
@@ -305,11 +303,16 @@ def _find_differences(pair: _Pair, left: Relation, right: Relation, total: int) 
     )
 
 
+def _buckets(rows: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    return {row[0]: tuple(map(_plain, row[1:])) for row in rows if row[0] is not None}
+
+
 _Texts = tuple[str | None, ...]
 
 
 def _counted(rows: Sequence[Sequence[Any]]) -> Counter[_Texts]:
-    return Counter({tuple(None if value is None else str(value) for value in row[2:]): int(row[1]) for row in rows})
+    kept = (row for row in rows if row[0] is not None)
+    return Counter({tuple(None if value is None else str(value) for value in row[2:]): int(row[1]) for row in kept})
 
 
 def _row_differences(

@@ -40,12 +40,19 @@ class HiveServer:
 
     def query(self, sql: str, view: LegacyView) -> list[Sequence[Any]]:
         """Run a query in the database of a view; raises QueryEngineError."""
+        self.execute(sql, view)
+        try:
+            return [tuple(row) for row in self._cursor.fetchall()]
+        except Exception as error:  # see `execute`
+            raise QueryEngineError("Hive", first_line(error)) from error
+
+    def execute(self, sql: str, view: LegacyView) -> None:
+        """Run a statement in the database of a view; raises QueryEngineError."""
         try:
             if self._database != view.database:
                 self._cursor.execute(f"USE {quote_identifier(view.database)}")
                 self._database = view.database
             self._cursor.execute(sql)
-            return [tuple(row) for row in self._cursor.fetchall()]
         except Exception as error:  # impyla's errors, and those of sockets and Thrift, have no common class
             raise QueryEngineError("Hive", first_line(error)) from error
 
@@ -100,7 +107,7 @@ def connect_hive(address: str) -> Iterator[HiveServer]:
         arguments: dict[str, Any] = {"auth_mechanism": "PLAIN", **options}
         connection = connect(host=host, port=port, user=user or "hive", password=password, **arguments)
         server = HiveServer(connection)
-    except Exception as error:  # see `HiveServer.query`
+    except Exception as error:  # see `HiveServer.execute`
         raise QueryEngineError("Hive", f"{host}:{port}: {first_line(error)}") from error
     with contextlib.closing(connection):
         yield server
