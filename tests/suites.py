@@ -54,6 +54,7 @@ EXTENDED = (
     "integration/schema_upgrade",
     "integration/spark/test_connect_client.py",
     "integration/spark/test_import_check.py",
+    "integration/spark/test_import_compare.py",
     "integration/spark/test_import_command.py",
     "integration/spark/test_import_job.py",
     "integration/spark/test_key_histories.py",

@@ -119,23 +119,22 @@ class Relation:
         sums = [f"count({name}), {self._sum_of(self.forms.hash.format(name))}" for name in self._names]
         return f"SELECT count(r), {', '.join([*sums, self._sum_of('r')])} FROM ({self._rows(condition)}) s"
 
-    def bucket_query(self, prefix: str, digits: int) -> str:
-        """Return a query for the rows whose hash begins with a prefix, counted by the next digits of the hash.
+    def bucket_query(self, prefixes: Sequence[str], digits: int) -> str:
+        """Return a query for the rows whose hash begins with one of some prefixes, counted by its first digits.
 
-        The group whose digits are NULL is that of the other rows.
+        Without prefixes it counts all rows. The group whose digits are NULL is that of the other rows.
         """
-        bucket = f"substr(r, 1, {len(prefix) + digits})"
-        rows = self._rows(_begins_with(prefix))
+        bucket, rows = f"substr(r, 1, {digits})", self._rows(_begins_with(prefixes))
         return f"SELECT {bucket}, count(r), {self._sum_of('r')} FROM ({rows}) s GROUP BY {bucket}"
 
-    def rows_query(self, prefix: str, limit: int) -> str:
-        """Return a query for the texts of rows whose hash begins with a prefix, each with its number.
+    def rows_query(self, prefixes: Sequence[str], limit: int) -> str:
+        """Return a query for the texts of rows whose hash begins with one of some prefixes, each with its number.
 
         The row whose hash is NULL stands for the other rows.
         """
         names = ", ".join(self._names)
         return (
-            f"SELECT r, count(r), {names} FROM ({self._rows(_begins_with(prefix))}) s GROUP BY r, {names} "
+            f"SELECT r, count(r), {names} FROM ({self._rows(_begins_with(prefixes))}) s GROUP BY r, {names} "
             f"ORDER BY r LIMIT {limit + 1}"
         )
 
@@ -146,8 +145,12 @@ class Relation:
         return self.forms.number.format(f"substr({hash_text}, {start}, {length})")
 
 
-def _begins_with(prefix: str) -> str | None:
-    return f"substr(r, 1, {len(prefix)}) = '{prefix}'" if prefix else None
+def _begins_with(prefixes: Sequence[str]) -> str | None:
+    """Return a condition for hashes that begin with one of some prefixes of one length; None for all."""
+    if not prefixes:
+        return None
+    listed = ", ".join(f"'{prefix}'" for prefix in prefixes)
+    return f"substr(r, 1, {len(prefixes[0])}) IN ({listed})"
 
 
 @dataclass(frozen=True)

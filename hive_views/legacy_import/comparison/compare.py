@@ -6,6 +6,7 @@ Each result is a line of a file next to the journal, so that a comparison that w
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,8 +33,11 @@ from hive_views.sql.text.dialects import Dialect
 
 _MOST_ROWS = 1000
 """The maximum number of rows that are read to find those that differ."""
+_DIGITS = 2
 _MOST_DIGITS = 12
-"""The maximum number of hex digits of the hash by which differing rows are found."""
+"""How many more hex digits of the hash each division of a bucket of rows takes, and the maximum number of them."""
+_MOST_BUCKETS = 10
+"""The maximum number of buckets that are divided: a changed row is in two, as it was and as it is."""
 
 
 class CompareStatus(str, Enum):
@@ -284,19 +288,21 @@ def _differing_columns(
 
 
 def _find_differences(pair: _Pair, left: Relation, right: Relation, total: int) -> tuple[RowDifference, ...]:
-    """Return the first rows that differ: the first bucket of hashes that differs is divided until it is small."""
-    prefix = ""
-    while total > _MOST_ROWS and len(prefix) < _MOST_DIGITS:
-        before = _buckets(pair.query_legacy(left.bucket_query(prefix, 2)))
-        after = _buckets(pair.query_new(right.bucket_query(prefix, 2)))
-        buckets = sorted(bucket for bucket in before.keys() | after.keys() if before.get(bucket) != after.get(bucket))
-        if not buckets:
+    """Return the first rows that differ: buckets of hashes that differ are divided until they are small."""
+    prefixes: list[str] = []
+    for digits in range(_DIGITS, _MOST_DIGITS + 1, _DIGITS):
+        if total <= _MOST_ROWS:
+            break
+        before = _buckets(pair.query_legacy(left.bucket_query(prefixes, digits)))
+        after = _buckets(pair.query_new(right.bucket_query(prefixes, digits)))
+        differing = sorted(bucket for bucket in before.keys() | after.keys() if before.get(bucket) != after.get(bucket))
+        prefixes = differing[:_MOST_BUCKETS]
+        if not prefixes:
             return ()
-        prefix = buckets[0]
-        total = sum(int(side.get(prefix, (0,))[0]) for side in (before, after))
+        total = sum(int(side.get(prefix, (0,))[0]) for side in (before, after) for prefix in prefixes)
     limit = pair.options.most_differences
-    legacy = _counted(pair.query_legacy(left.rows_query(prefix, _MOST_ROWS)))
-    new = _counted(pair.query_new(right.rows_query(prefix, _MOST_ROWS)))
+    legacy = _counted(pair.query_legacy(left.rows_query(prefixes, _MOST_ROWS)))
+    new = _counted(pair.query_new(right.rows_query(prefixes, _MOST_ROWS)))
     return (
         *_row_differences("legacy", left.columns, legacy - new, limit),
         *_row_differences("new", left.columns, new - legacy, limit),
@@ -333,14 +339,17 @@ def _nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
 
 
 def _read_results(file: Path) -> dict[tuple[ViewName, str], ComparedView]:
-    """Read the results of earlier comparisons; a last line that was cut off is ignored."""
+    """Read the results of earlier comparisons, and remove a last line that a crash cut off."""
     results: dict[tuple[ViewName, str], ComparedView] = {}
     try:
-        for line in file.read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                document = parse_json(line)
-                result = _RESULT.validate_python(document["result"])
-                results[result.name, document["key"]] = result
+        data = file.read_bytes()
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):
+            os.truncate(file, complete)
+        for line in data[:complete].splitlines():
+            document = parse_json(line)
+            result = _RESULT.validate_python(document["result"])
+            results[result.name, document["key"]] = result
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -352,14 +361,6 @@ def _write_result(file: Path, key: str, result: ComparedView) -> None:
     line = json.dumps({"key": key, "result": result.to_json()}).encode() + b"\n"
     try:
         with open(file, "ab", opener=private_opener) as stream:
-            if stream.tell() and not _ends_with_line(file):
-                line = b"\n" + line
             stream.write(line)
     except OSError as error:
         raise JournalError(str(file), str(error)) from error
-
-
-def _ends_with_line(file: Path) -> bool:
-    with file.open("rb") as stream:
-        stream.seek(-1, 2)
-        return stream.read(1) == b"\n"

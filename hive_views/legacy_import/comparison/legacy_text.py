@@ -5,7 +5,7 @@ After an import a name in the text means the converted view, so each view of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hive_views.errors import ComparisonError, SqlError
@@ -16,7 +16,6 @@ from hive_views.legacy_import.legacy_view import LegacyView, Writer
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.row_codec import Row, row_fingerprint
-from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.writing.rename import Name, rename_tables
 
@@ -48,8 +47,9 @@ class LegacyQuery:
 class LegacyTexts:
     """The legacy views of a run, from its journal or, where the row is still the legacy one, from the metastore."""
 
-    def __init__(self, store: MetastoreStore, history: History) -> None:
-        self._store = store
+    def __init__(self, current_row: Callable[[ViewName], Row | None], history: History) -> None:
+        """Read no rows yet; `current_row` returns the row that has a name now."""
+        self._current_row = current_row
         self._history = history
         self._views: dict[ViewName, LegacyView] = {}
 
@@ -67,7 +67,7 @@ class LegacyTexts:
             row = row_from_text(announcement.row)
             if row_fingerprint(row) == entry.fingerprint:
                 yield row
-        current = self._store.get_row(entry.name)
+        current = self._current_row(entry.name)
         if current is not None and row_fingerprint(current) == entry.fingerprint:
             yield current
 

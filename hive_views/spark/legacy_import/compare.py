@@ -123,7 +123,7 @@ def compare_on_spark(
         if trino is not None:
             engines[Writer.TRINO] = stack.enter_context(connect_trino(trino))
         new = NewViews(stack.enter_context(_view_session(spark, to or catalog)))
-        texts = LegacyTexts(catalog.store, history)
+        texts = LegacyTexts(catalog.store.get_row, history)
         comparison = Comparison(texts, history, engines, new.new_view, options or CompareOptions())
         return comparison.run(file, names, progress)
 

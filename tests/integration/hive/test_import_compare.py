@@ -40,6 +40,9 @@ VIEWS = {
 OTHER_ROWS = {"top_n": ("id", "price"), "spread": ("s",), "reads_spread": ("s",)}
 """The columns that differ in Spark."""
 
+QUERIES = (("orc", ""), ("orc", "part.h.l"))
+"""The tables and relations of which all queries are run; each takes Hive some seconds."""
+
 Run = Callable[..., Done]
 
 
@@ -110,60 +113,21 @@ def test_texts_and_checksums_are_equal_in_hive_and_spark(types: None, hive: Hive
     for left, right in pairs:
         before, after = texts(in_hive, left), texts(in_spark, right)
         assert (before - after, after - before) == (Counter(), Counter()), left.name
+        paths.append((left.name, before.total()))
+        if (name, left.name) not in QUERIES:
+            continue
         for sample in (None, 2):
             assert in_hive(left.checksum_query(sample)) == in_spark(right.checksum_query(sample)), left.name
-        assert sorted(in_hive(left.bucket_query("", 2))) == sorted(in_spark(right.bucket_query("", 2)))
-        prefix = in_hive(left.bucket_query("", 2))[0][0]
+        buckets = in_hive(left.bucket_query((), 2))
+        assert sorted(buckets) == sorted(in_spark(right.bucket_query((), 2)))
+        prefixes = [bucket for bucket, *_ in buckets[:3]]
         rows = [
-            sorted((row for row in run(side.rows_query(prefix, 9)) if row[0]), key=str)
+            sorted((row for row in run(side.rows_query(prefixes, 9)) if row[0]), key=str)
             for run, side in ((in_hive, left), (in_spark, right))
         ]
         assert rows[0] == rows[1]
-        paths.append((left.name, before.total()))
     elements = [("items", 24), ("prices", 16), ("part.h", 16), ("part.h.l", 24), ("moments", 8)]
     assert paths == [("", ROWS), *elements]
-
-
-CHANGES = {
-    "a null": ("string", "'a', NULL", "'a', ''"),
-    "a blank": ("string", "'a'", "'a '"),
-    "upper case": ("string", "'a'", "'A'"),
-    "a digit of a decimal": ("decimal(10,7)", "0.0000001", "0.0000002"),
-    "a digit of a double": ("double", "0.1", "0.10000000001"),
-    "the zone of a timestamp": ("timestamp", "'2024-01-01 00:00:00'", "'2024-01-01 01:00:00'"),
-    "a microsecond": ("timestamp", "'2024-01-01 00:00:00'", "'2024-01-01 00:00:00.000001'"),
-    "the order of an array": ("array<int>", "array(1, 2)", "array(2, 1)"),
-    "a value of a map": ("map<string,int>", "map('a', 1)", "map('a', 2)"),
-    "a field of a struct": ("struct<a:int,b:int>", "struct(1, 2)", "struct(2, 1)"),
-    "the limits of texts in a struct": ("struct<a:string,b:string>", "struct('a|,=b', 'c')", "struct('a', 'b|,=c')"),
-    "an empty array": ("array<int>", "NULL", "array()"),
-    "the number of rows": ("int", "1, 1", "1"),
-}
-"""A type, and the values of two tables of it that differ."""
-
-
-@pytest.mark.parametrize("case", CHANGES)
-def test_changes_are_detected(spark: Any, case: str) -> None:
-    kind, *tables = CHANGES[case]
-    sums = []
-    for values in tables:
-        rows = values if "(" in values else f"explode(array({values}))"
-        source = f"(SELECT CAST(c AS {kind}) AS c FROM (SELECT {rows} AS c))"
-        sums.append(
-            [spark.sql(item.checksum_query()).collect() for item in relations(source, [("c", kind)], Dialect.SPARK)]
-        )
-    assert sums[0] != sums[1]
-
-
-def test_values_in_another_row_are_detected(spark: Any) -> None:
-    def sums(values: str) -> list[Any]:
-        columns = [("a", "int"), ("b", "array<int>")]
-        found = relations(f"(SELECT * FROM VALUES {values} AS t(a, b))", columns, Dialect.SPARK)
-        return [spark.sql(item.checksum_query()).collect()[0] for item in found]
-
-    before, after = sums("(1, array(1)), (2, array(2))"), sums("(2, array(1)), (1, array(2))")
-    assert before[0][:-1] == after[0][:-1]
-    assert before[1] != after[1]
 
 
 def test_views_of_an_import(hive: HiveServer, address: str, run: Run, spark: Any, tmp_path: Path) -> None:
