@@ -96,7 +96,7 @@ def connect_hive(address: str) -> Iterator[HiveServer]:
         MissingClientError: If impyla is not installed.
         QueryEngineError: If the server cannot be reached or rejects the user.
     """
-    host, port, user, options = _parse(address, "hive2", 10000, "--hive", _HIVE_OPTIONS)
+    host, port, user, options = _parse(address, "hive2", 10000, "--hive", HIVE_PASSWORD, _HIVE_OPTIONS)
     try:
         from impala.dbapi import connect
     except ImportError:
@@ -126,7 +126,7 @@ def connect_trino(address: str) -> Iterator[TrinoServer]:
         UsageError: If the address is not of this form.
         MissingClientError: If Trino's client is not installed.
     """
-    host, port, user, options = _parse(address, "trino", 8080, "--trino", ("http_scheme", "verify"))
+    host, port, user, options = _parse(address, "trino", 8080, "--trino", TRINO_PASSWORD, ("http_scheme", "verify"))
     try:
         from trino.auth import BasicAuthentication
         from trino.dbapi import connect
@@ -145,7 +145,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 def _parse(
-    address: str, scheme: str, default_port: int, option: str, known: Sequence[str]
+    address: str, scheme: str, default_port: int, option: str, variable: str, known: Sequence[str]
 ) -> tuple[str, int, str | None, dict[str, Any]]:
     """Return host, port, user and options of an address; raises UsageError."""
     try:
@@ -157,7 +157,7 @@ def _parse(
     if parts.scheme != scheme or not parts.hostname or parts.path not in ("", "/"):
         raise UsageError(option, f"it is not of the form {scheme}://USER@HOST:PORT/?OPTION=VALUE")
     if parts.password is not None:
-        raise UsageError(option, "it contains a password; put it into the environment variable")
+        raise UsageError(option, f"it contains a password; put it into the environment variable {variable}")
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise UsageError(option, f"it has the option {unknown[0]}, which is none of {', '.join(known)}")
