@@ -43,9 +43,9 @@ test-docker: env
 	docker/build
 	HIVE_VIEWS_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/docker $(PYTEST_ARGS)
 
-# Hive's own driver on a metastore of Hive 4.1 (docs/compatibility.md); the first run downloads 270 MB.
+# Hive's own driver and HiveServer2 on a metastore of Hive 4.1 (docs/compatibility.md); the first run downloads 320 MB.
 test-hive: env
-	$(BIN)/python -m tests.integration.hive.reader
+	$(BIN)/python -m tests.integration.hive.server
 	HIVE_VIEWS_TEST_HIVE=1 $(BIN)/python -m pytest tests/integration/hive --durations 5 $(PYTEST_ARGS)
 
 # What Hive and Spark answer to the same expressions (hive_views/sql/engines/data/answers.json); an interrupted run continues.

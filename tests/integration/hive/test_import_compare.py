@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +43,8 @@ OTHER_ROWS = {"top_n": ("id", "price"), "spread": ("s",), "reads_spread": ("s",)
 
 QUERIES = (("orc", ""), ("orc", "part.h.l"))
 """The tables and relations of which all queries are run; each takes Hive some seconds."""
+
+IMPORT_PAGE = Path(__file__).parents[3] / "docs" / "import.md"
 
 Run = Callable[..., Done]
 
@@ -173,11 +176,35 @@ def test_views_of_an_import(hive: HiveServer, address: str, run: Run, spark: Any
     assert file.read_text().splitlines() == lines
     limited = json.loads(run(*compare, "--where", "id = 1", "--view", f"{SALES}.top_n", "--view", f"{SALES}.lists").out)
     assert [(view["status"], view["rows"]) for view in limited["views"]] == [("equal", [1, 1])] * 2
+    # The commands of the page.
+    section = IMPORT_PAGE.read_text().partition("## Comparison on your data")[2].partition("```console\n")[2]
+    commands = [shlex.split(line) for line in section.partition("```")[0].splitlines()]
+    assert len(commands) == 3
+    for words in commands:
+        assert words[:6] == ["$", "hive-views", "import", "compare", "plan.json", "--hive"]
+        assert run(*compare, *words[7:]).code == int("--view" not in words)
     # Without an address the views of Hive are skipped, and a reverted view has no other.
     other = ("-o", str(tmp_path / "other"), "--view", f"{SALES}.lists")
     assert run("import", "compare", plan, *other).json["counts"] == {"skipped": 1}
     run("import", "revert", "--journal", f"{plan}.journal", "--view", f"{SALES}.lists", "--yes")
     assert "not converted" in run(*compare, *other).json["views"][0]["text"]
+
+
+CONDITIONS = {"id + x = -1": 2, "x = -1": 0, "concat(id, x) IN ('11')": 2}
+"""Conditions behind a LATERAL VIEW, and the numbers of rows that Hive returns; it should return 0, 0 and 1."""
+
+
+def test_hive_ignores_conditions_on_both_sides_of_a_lateral_view(hive: HiveServer, spark: Any) -> None:
+    execute(hive, "create database lateral_views")
+    execute(hive, "create table t (id int, a array<int>) stored as orc", "lateral_views")
+    execute(hive, "insert into t select 1, array(1, 2)", "lateral_views")
+    query = "SELECT count(*) FROM lateral_views.t LATERAL VIEW explode(a) e AS x WHERE {0}"
+    numbers = {text: hive.query(query.format(text), legacy("lateral_views"))[0][0] for text in CONDITIONS}
+    assert numbers == CONDITIONS
+    assert [spark.sql(query.format(text)).collect()[0][0] for text in CONDITIONS] == [0, 0, 1]
+    execute(hive, "set hive.optimize.ppd=false")
+    assert [hive.query(query.format(text), legacy("lateral_views"))[0][0] for text in CONDITIONS] == [0, 0, 1]
+    execute(hive, "set hive.optimize.ppd=true")
 
 
 def test_server_that_cannot_be_reached(run: Run, tmp_path: Path) -> None:
