@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -34,8 +34,9 @@ class HiveServer:
 
     dialect = Dialect.HIVE
 
-    def __init__(self, connection: Any) -> None:
-        self._cursor = connection.cursor()
+    def __init__(self, connection: Any, settings: Mapping[str, str]) -> None:
+        """Open a session with some of Hive's settings."""
+        self._cursor = connection.cursor(configuration=dict(settings))
         self._database: str | None = None
 
     def query(self, sql: str, view: LegacyView) -> list[Sequence[Any]]:
@@ -89,7 +90,8 @@ def connect_hive(address: str) -> Iterator[HiveServer]:
     Args:
         address: `hive2://USER@HOST:PORT/?OPTION=VALUE`, with options of `impala.dbapi.connect`: `auth_mechanism`
             (PLAIN, NOSASL, LDAP or GSSAPI; by default PLAIN), `use_ssl`, `ca_cert`, `use_http_transport`, `http_path`,
-            `kerberos_service_name`. The environment variable HIVE_VIEWS_HIVE_PASSWORD may hold the password.
+            `kerberos_service_name`; and settings of the session, such as `hive.vectorized.execution.enabled`. The
+            environment variable HIVE_VIEWS_HIVE_PASSWORD may hold the password.
 
     Raises:
         UsageError: If the address is not of this form.
@@ -104,9 +106,10 @@ def connect_hive(address: str) -> Iterator[HiveServer]:
     try:
         # The mechanism PLAIN needs a password, which a server without authentication ignores.
         password = os.environ.get(HIVE_PASSWORD, "none")
-        arguments: dict[str, Any] = {"auth_mechanism": "PLAIN", **options}
+        settings = {key: options.pop(key) for key in list(options) if key.startswith(_SETTING)}
+        arguments = {"auth_mechanism": "PLAIN", **{key: _FLAGS.get(value, value) for key, value in options.items()}}
         connection = connect(host=host, port=port, user=user or "hive", password=password, **arguments)
-        server = HiveServer(connection)
+        server = HiveServer(connection, settings)
     except Exception as error:  # see `HiveServer.execute`
         raise QueryEngineError("Hive", f"{host}:{port}: {first_line(error)}") from error
     with contextlib.closing(connection):
@@ -135,18 +138,21 @@ def connect_trino(address: str) -> Iterator[TrinoServer]:
     password = os.environ.get(TRINO_PASSWORD)
     user = user or "hive"
     login = {} if password is None else {"auth": BasicAuthentication(user, password), "http_scheme": "https"}
-    arguments: dict[str, Any] = {"host": host, "port": port, "user": user, **login, **options}
+    flags = {key: _FLAGS.get(value, value) for key, value in options.items()}
+    arguments: dict[str, Any] = {"host": host, "port": port, "user": user, **login, **flags}
     with contextlib.closing(connect(**arguments)) as connection:  # type: ignore[no-untyped-call]
         yield TrinoServer(connection)
 
 
 _HIVE_OPTIONS = ("auth_mechanism", "use_ssl", "ca_cert", "use_http_transport", "http_path", "kerberos_service_name")
-_FLAGS = {"true": True, "false": False}
+_SETTING = "hive."
+"""Begins the names of Hive's settings."""
+_FLAGS: Mapping[str, bool] = {"true": True, "false": False}
 
 
 def _parse(
     address: str, scheme: str, default_port: int, option: str, variable: str, known: Sequence[str]
-) -> tuple[str, int, str | None, dict[str, Any]]:
+) -> tuple[str, int, str | None, dict[str, str]]:
     """Return host, port, user and options of an address; raises UsageError."""
     try:
         parts = urlsplit(address)
@@ -158,11 +164,11 @@ def _parse(
         raise UsageError(option, f"it is not of the form {scheme}://USER@HOST:PORT/?OPTION=VALUE")
     if parts.password is not None:
         raise UsageError(option, f"it contains a password; put it into the environment variable {variable}")
-    unknown = sorted(set(options) - set(known))
+    unknown = sorted(key for key in set(options) - set(known) if scheme != "hive2" or not key.startswith(_SETTING))
     if unknown:
         raise UsageError(option, f"it has the option {unknown[0]}, which is none of {', '.join(known)}")
     user = None if parts.username is None else unquote(parts.username)
-    return parts.hostname, port, user, {key: _FLAGS.get(value.lower(), value) for key, value in options.items()}
+    return parts.hostname, port, user, options
 
 
 def first_line(error: Exception) -> str:

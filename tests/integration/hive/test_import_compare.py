@@ -207,6 +207,17 @@ def test_hive_ignores_conditions_on_both_sides_of_a_lateral_view(hive: HiveServe
     execute(hive, "set hive.optimize.ppd=true")
 
 
+def test_settings_in_the_address_apply(address: str, hive: HiveServer) -> None:
+    """Vectorized, Hive 4.1.0 returns 1970-01-01 for trunc of a date."""
+    execute(hive, "create database truncated")
+    execute(hive, "create table t (d date) stored as orc", "truncated")
+    execute(hive, "insert into t select cast('2024-02-29' as date)", "truncated")
+    query = "SELECT max(m) FROM (SELECT trunc(d, 'MM') AS m FROM truncated.t) t"
+    assert hive.query(query, legacy("truncated")) == [("1970-01-01",)]
+    with connect_hive(f"{address}?hive.vectorized.execution.enabled=false") as other:
+        assert other.query(query, legacy("truncated")) == [("2024-02-01",)]
+
+
 def test_server_that_cannot_be_reached(run: Run, tmp_path: Path) -> None:
     from hive_views.errors import QueryEngineError
 

@@ -15,6 +15,7 @@ WRONG = {
     "hive2://me:secret@host": "HIVE_VIEWS_HIVE_PASSWORD",
     "hive2://host/?ssl=true": "it has the option ssl, which is none of auth_mechanism",
     "hive2://host/?use_ssl": "bad query field",
+    "hive2://host/?hive.x=1&ssl=true": "it has the option ssl",
 }
 
 
