@@ -19,9 +19,10 @@ _NOT_CALLED = frozenset(
     """
     aes_encrypt and array array_compact assert_true between bigint binary boolean case char coalesce concat
     current_catalog current_database current_date current_schema current_timestamp current_user cume_dist date
-    decimal dense_rank div double explode first_value float grouping if in inline int java_method json_tuple lag last_value lead like map
-    named_struct not ntile nullif nvl or percent_rank posexplode rand rank reflect regexp rlike row_number smallint
-    st_asbinary st_geomfromwkb st_setsrid st_srid stack string struct timestamp tinyint typeof uuid version when
+    decimal dense_rank div double explode first_value float grouping if in inline int java_method json_tuple
+    lag last_value lead like map named_struct not ntile nullif nvl or percent_rank posexplode rand rank
+    reflect regexp rlike row_number smallint st_asbinary st_geomfromwkb st_setsrid st_srid stack string struct
+    timestamp tinyint typeof uuid version when
     """.split()
 )
 """Functions with other forms below, and those whose results change from one execution to the next."""
