@@ -21,6 +21,9 @@ PATH = Path(__file__).parents[2] / "hive_views" / "sql" / "engines" / "data" / "
 
 _SEVERITY = (None, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.REFUSED, Outcome.OTHER_ROWS)
 _LITERAL = re.compile(r"'|(?<!\w)\d|\b(?:true|NULL)\b")
+_CONDITION = re.compile(r"\[([A-Z_.]+)\]")
+_HIVE_CODES = re.compile(r"^FAILED: \w+ (?:\[Error \d+\]: )?(?:[Ll]ine \d+:\d+ )?")
+_MOST_ERROR = 80
 _MOST_EXAMPLE = 120
 _MOST_ROUNDS = 8
 
@@ -173,7 +176,17 @@ def _reason(direction: Direction, alike: Sequence[Question]) -> str:
             way = "'s vectorized execution" if question.is_vectorized and direction.author is Dialect.HIVE else ""
             return f"{shown[0]} is {_value(shown[1])} in {names[0]}{way} and {_value(shown[2])} in {names[1]}"
     shortest = min(alike, key=lambda item: (len(item.text), item.text))
-    return f"{shortest.text}: {(shortest.verdict.error or 'other rows')[:_MOST_EXAMPLE]}"
+    return f"{shortest.text}: {_shown_error(shortest.verdict.error or 'other rows')}"
+
+
+def _shown_error(error: str) -> str:
+    """Return what an engine's error says without its codes and positions; Spark's condition, where it has one."""
+    condition = _CONDITION.match(error)
+    if condition is not None:
+        return condition.group(1)
+    if error == "tail of empty array":
+        return "an error"  # of the analyzer's bridge, in place of Spark's own about a value
+    return _HIVE_CODES.sub("", error)[:_MOST_ERROR].strip()
 
 
 def _value(printed: str) -> str:

@@ -238,8 +238,12 @@ _IN_SPARK = (
     (r"over\(\w+ distinct.*\)", _REFUSED, "DISTINCT in a function with OVER"),
     ("hint", _UNVERIFIED, "a hint"),
     ("qualify", _REFUSED, "QUALIFY: filter the window function in an outer query"),
-    ("windows", _MAY_FAIL, "a WINDOW clause, which Iceberg's catalog cannot read (plain Spark and a ViewSession can): "
-     "write the window after OVER"),
+    (
+        "windows",
+        _MAY_FAIL,
+        "a WINDOW clause, which Iceberg's catalog cannot read (plain Spark and a ViewSession can): "
+        "write the window after OVER",
+    ),
     ("tablesample with on|tablesample of bytes", _REFUSED, "TABLESAMPLE of buckets of a column, or of bytes"),
 )
 

@@ -32,7 +32,12 @@ from hive_views.spec.version_texts import define
 LOCATION = "file:/w/s.db/v/metadata/00003-aaaa.gz.metadata.json"
 
 # Hive 4 takes more in a name than older servers; a database has no '.' in its name.
-databases = st.text(st.characters(codec="ascii", exclude_characters=".", min_codepoint=32), min_size=1).map(str.lower)
+# `@catalog#database` is a database of another catalog, which no name contains.
+databases = (
+    st.text(st.characters(codec="ascii", exclude_characters=".", min_codepoint=32), min_size=1)
+    .filter(lambda name: not re.match("@[^#]*#", name))
+    .map(str.lower)
+)
 tables = st.text(st.characters(codec="ascii", min_codepoint=32), min_size=1).map(str.lower)
 children = st.lists(
     st.builds(
