@@ -265,6 +265,7 @@ class _Reader:
                 yield from self._group(node)
             elif kind in (exp.Where, exp.Having):
                 yield from self._condition(node.this)
+                yield from _conditions_over_lateral_views(node)
             if kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
                 yield "having without group by"
             elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition)):
@@ -759,6 +760,20 @@ def _bare_operands(node: exp.Expr) -> Iterator[str]:
             yield "comparison of a comparison without parentheses"
     elif any(isinstance(item, _SUMS if kind is exp.DPipe else exp.DPipe) for item in operands):
         yield "|| with a sum without parentheses"
+
+
+def _conditions_over_lateral_views(where: exp.Expr) -> Iterator[str]:
+    """Yield a signature if a condition has columns of a LATERAL VIEW and of what is in front of it."""
+    laterals = [] if where.parent is None else where.parent.args.get("laterals") or []
+    aliases = {lateral.alias_or_name.lower() for lateral in laterals}
+    columns = {column.lower() for lateral in laterals for column in lateral.alias_column_names}
+
+    def is_generated(column: exp.Column) -> bool:
+        return column.table.lower() in aliases if column.table else column.name.lower() in columns
+
+    for condition in conjuncts(where.this) if laterals else ():
+        if {is_generated(column) for column in condition.find_all(exp.Column)} == {True, False}:
+            yield "condition over both sides of a lateral view"
 
 
 def _inequalities(query: exp.Expr) -> Iterator[str]:

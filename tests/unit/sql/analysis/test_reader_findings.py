@@ -133,6 +133,14 @@ CLASSES = [
     ("SELECT id FROM acc ORDER BY id", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT id FROM acc WHERE bal > 10.50 OR bal BETWEEN -1.0 AND 2.50", {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None}),
     ("SELECT bal + 10.50 AS b FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    (
+        "SELECT id FROM acc LATERAL VIEW explode(nums) e AS x WHERE lim > 1 AND id + x = 3",
+        {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER},
+    ),
+    (
+        "SELECT id FROM acc LATERAL VIEW explode(nums) e AS x WHERE id > 1 AND x > 3",
+        {HIVE_TO_SPARK: None, SPARK_TO_HIVE: None},
+    ),
     # -- The author's own engine
     ("SELECT stddev(ratio) AS s FROM acc", {("hive", "hive"): None, ("spark", "spark"): None}),
     ("SELECT rand() AS s FROM acc", {("hive", "hive"): None, ("spark", "spark"): None}),
