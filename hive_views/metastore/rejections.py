@@ -54,6 +54,8 @@ _INVALID_OPERATIONS = (
 _META_EXCEPTIONS = (
     re.escape(CAS_REJECTED),  # compare-and-swap; 2.3.10, 4.0.1, 4.2.0
     UNREADABLE_COLUMNS,
+    # HiveMetaStoreAuthorizer with SQL standard based authorization, in front of the transaction; 4.2.0.
+    r"Error getting object from metastore for Object \[",
     # A CachedStore; 4.2.0.
     r"java\.lang\.UnsupportedOperationException: This Store doesn't support updating table parameter",
     r"The table must be (bucketed and )?stored using an ACID compliant format",  # transactional=true; 2.3.10, 4.2.0
