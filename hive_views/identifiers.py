@@ -63,7 +63,7 @@ class ViewName(NamedTuple):
     def parse(cls, identifier: str | Sequence[str], *, catalog: str | None = None) -> ViewName:
         """Parse `database.name`, or `catalog.database.name` with the given catalog.
 
-        Accepts any characters, since existing objects may have them; see `check_writable`.
+        Accepts any characters, since existing objects may have them; see `check_new_name`.
 
         Args:
             identifier: A dotted string, or a sequence of its parts.
