@@ -14,8 +14,8 @@ from hive_views.config import (
     CALL_TIMEOUT_MS,
     DISCOVERY_MODE,
     KERBEROS_AUTHENTICATION,
-    KERBEROS_SERVICE_NAME,
     METASTORE_CATALOG,
+    SERVICE_PRINCIPAL,
     TLS,
     TLS_CA_FILE,
     TOKEN_FILE,
@@ -75,16 +75,6 @@ def _milliseconds(value: str) -> str:
     return str(max(1, int(number)))
 
 
-def _service(value: str) -> str:
-    match = re.fullmatch(r"([^/@]+)/_HOST(@.*)?", value.strip())
-    if match is None:
-        raise ValueError(
-            "it is not of the form service/_HOST@REALM. The metastore's principal is the service of "
-            f"{KERBEROS_SERVICE_NAME} and the host of the uri"
-        )
-    return match[1]
-
-
 def _warehouse(value: str) -> str:
     if not re.match(r"[a-z][a-z0-9+.-]*:", value.strip(), re.IGNORECASE):
         raise ValueError(
@@ -126,7 +116,7 @@ HIVE_PROPERTIES: Mapping[str, Converted | Unsupported] = {
     "metastore.truststore.path": Unsupported(_TRUST_STORE, (), _has(TLS_CA_FILE)),
     "metastore.truststore.password": Unsupported(_TRUST_STORE, (), _has(TLS_CA_FILE)),
     "metastore.sasl.enabled": Converted(KERBEROS_AUTHENTICATION, _if_true),
-    "metastore.kerberos.principal": Converted(KERBEROS_SERVICE_NAME, _service),
+    "metastore.kerberos.principal": Converted(SERVICE_PRINCIPAL),
     "metastore.client.auth.mode": Converted(AUTHENTICATION, _authentication),
     "metastore.client.plain.username": Converted(USER),
     "metastore.token.signature": Unsupported(

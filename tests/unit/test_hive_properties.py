@@ -19,7 +19,7 @@ CONVERTED = {
     ("hive.metastore.warehouse.dir", "hdfs://nn/hive"): ("warehouse", "hdfs://nn/hive"),
     ("metastore.use.SSL", "TRUE"): ("hive-views.tls", "true"),
     ("hive.metastore.sasl.enabled", "true"): ("hive.kerberos-authentication", "true"),
-    ("hive.metastore.kerberos.principal", "hms/_HOST@EXAMPLE.COM"): ("hive.kerberos-service-name", "hms"),
+    ("hive.metastore.kerberos.principal", "hms/alias@REALM"): ("hive.metastore.kerberos.principal", "hms/alias@REALM"),
     ("hive.metastore.client.auth.mode", "KERBEROS"): ("hive-views.authentication", "kerberos"),
     ("hive.metastore.client.plain.username", "ann"): ("hive-views.user", "ann"),
     ("hive.metastore.client.socket.timeout", "600s"): ("hive-views.call-timeout-ms", "600000"),
@@ -30,7 +30,6 @@ ANSWERED = {
     ("hive.metastore.truststore.path", "/secret/store.jks"): "hive-views.tls-ca-file",
     ("hive.metastore.truststore.password", "secret"): "hive-views.tls-ca-file",
     ("hive.metastore.token.signature", "secret"): "hive-views.token-file",
-    ("hive.metastore.kerberos.principal", "hms/other-host@EXAMPLE.COM"): "hive.kerberos-service-name",
     ("hive.metastore.client.thrift.transport.mode", "http"): "https://host:port/metastore",
     ("hive.metastore.client.thrift.http.path", "secret"): "https://host:port/metastore",
     ("hive.metastore.warehouse.dir", "/user/hive/warehouse"): "warehouse=hdfs://host/directory",
@@ -101,7 +100,6 @@ def test_default_changes_nothing(key: str, value: str) -> None:
         (("hive.metastore.token.signature", "s"), {"hive-views.token-file": "token"}),
         (("hive.metastore.client.thrift.transport.mode", "http"), {"uri": "https://host:9083/metastore"}),
         (("hive.metastore.warehouse.dir", "/user/hive/warehouse"), {"warehouse": "hdfs://nn/user/hive/warehouse"}),
-        (("hive.metastore.kerberos.principal", "hms/host@REALM"), {"hive.kerberos-service-name": "hms"}),
     ],
 )
 def test_answered_property_is_accepted(given: tuple[str, str], answer: dict[str, str]) -> None:
