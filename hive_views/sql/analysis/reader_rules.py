@@ -163,8 +163,8 @@ _IN_BOTH = (
     (rf"abs\({_INTEGER}\)", _OTHER, "abs of the smallest integer"),
     (r"cast\(\w+ literal as (?!string).*\)", _UNVERIFIED, "a cast of a number that is no value of the type"),
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
-    ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is in "
-     "front of it: Hive may ignore it (hive.optimize.ppd)"),
+    ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is "
+     "in front of it: Hive may ignore it (hive.optimize.ppd)"),
     ("tablesample", _OTHER, "TABLESAMPLE: each engine samples other rows"),
 )  # fmt: skip
 
