@@ -33,7 +33,7 @@ docs/limits.md states those that only files show.
 
 EXPLANATIONS = {
     "hive_views.case_types": "refused: column b is decimal(2,1), and Spark computes decimal(11,1)",
-    "hive_views.char_types": "other rows: a cast to CHAR or VARCHAR",
+    "hive_views.char_types": "other rows: cast(int as char): ",
     "hive_views.functions": "other rows: hash, soundex, initcap",
     "hive_views.interval_math": "not verified: currentdate(?)",
     "hive_views.on_avro_url_gone": "refused: it reads hive_tables.avro_url_gone, an Avro table whose schema file",

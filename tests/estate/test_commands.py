@@ -122,6 +122,7 @@ ELSEWHERE = {
     ),
     **dict.fromkeys(("mv drop", "database create", "database drop", "import report"), "test_changes"),
     "mv refresh": "test_spark",
+    "import compare": "tests/integration/hive/test_import_compare.py, with the engines of the views",
     "sql expand": "reads no metastore",
     **dict.fromkeys(("copy plan", "copy run", "copy revert"), "test_copies"),
     **dict.fromkeys(("metastore start", "metastore stop", "metastore status"), "reads no rows"),
