@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,9 @@ def outcome(run: Run, view: dict[str, Any], author: dict[str, Any] | None) -> st
     try:
         rows = run(PROGRAMS["spark_iceberg"].select.format(database=database, table=table))
     except RefusedError as error:
-        return f"unreadable: {str(error).splitlines()[0][:160]}"
+        # Which of several files fails first differs from run to run.
+        message = re.sub(r"\bfile file:\S+", "a file", str(error).splitlines()[0])
+        return f"unreadable: {message[:160]}"
     if recorded_writer(author) not in (None, view["writer"].split()[0]):
         return "another program has replaced it since"
     if author is None or author["rows"] is None:
