@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from hive_views.kerberos_names import parse_rules, short_name
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
@@ -58,8 +58,9 @@ def test_short_names_are_those_of_hadoop(rules: str, hadoop: Any) -> None:
     for principal in PRINCIPALS:
         try:
             theirs = hadoop(principal).getShortName()
-        except Py4JJavaError:
-            theirs = principal  # no rule: Hadoop does not let the user in
+        except Py4JError:
+            # No rule: Hadoop does not let the user in. A PySpark that other tests started fails to convert the error.
+            theirs = principal
         assert short_name(principal, parse_rules(rules), REALM) == theirs, principal
 
 
