@@ -60,7 +60,7 @@ def test_import_and_revert(release: str, tmp_path: Path) -> None:
         with PROGRAMS["spark_iceberg"].start(site) as spark:  # type: ignore[attr-defined]
             read = {view["name"]: outcome(spark, view, None) for view in done if view["name"] in converted}
         # Behind `file:` are paths of this test.
-        check(f"old_hive_{release}_spark", {name: answer.partition("file:")[0] for name, answer in read.items()})
+        check(f"old_hive_{release}_spark", {name: {"read": text.partition("file:")[0]} for name, text in read.items()})
         unreadable = {name for name, answer in read.items() if answer.startswith("unreadable")}
         assert {name for name in unreadable if not tells_of_spark(entries[name])} == set(WITHOUT_FINDING)
 

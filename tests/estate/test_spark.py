@@ -48,6 +48,11 @@ def recorded(views: list[dict[str, Any]], name: str, fields: tuple[str, ...]) ->
     }
 
 
+def _stable(compared: str) -> str:
+    """Return what a comparison of rows says, without the file that Spark failed on: which one is first differs."""
+    return compared.partition(" Encountered error while reading file")[0]
+
+
 def test_import_with_spark_and_revert(estate: Estate, temporary: Path, run: Run) -> None:
     names = [name for name in databases() if name != NOISE_DATABASE]
     plan, journal = str(temporary / "spark.json"), str(temporary / "spark.jsonl")
@@ -59,7 +64,9 @@ def test_import_with_spark_and_revert(estate: Estate, temporary: Path, run: Run)
     done = json.loads(run("import", "run", plan, "--journal", journal, "--verify", "rows").out)
     samples = {name for name, author in authors().items() if author["kind"] == "view sample"}
     results = {
-        name: {**result, "rows": "a random sample"} if name in samples and "rows" in result else result
+        name: {**result, "rows": "a random sample" if name in samples else _stable(result["rows"])}
+        if "rows" in result
+        else result
         for name, result in recorded(done["views"], "name", CONVERTED).items()
     }
     check("spark_import_run", results)
