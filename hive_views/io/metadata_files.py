@@ -108,6 +108,9 @@ class MetadataFiles:
 
     def check(self, location: str) -> None:
         """Raise RefusedLocationError for a location that the catalog's properties do not allow."""
+        if not location:
+            # PyArrow takes it for the working directory.
+            raise MetadataFileError(location, "no location is given")
         try:
             parsed = urlparse(location)
         except ValueError as error:

@@ -265,15 +265,14 @@ class MetadataCache:
 
     def table_state(self, name: str, location: str | None) -> TableState:
         """Return the state of a table."""
-        if location is None:
-            raise UnidentifiedError(name, "its row names no metadata file")
-        state: TableState = self._states.compute(
-            location, lambda: table_state(self.table_metadata(name, location), location)
-        )
+        key = location or ""
+        state: TableState = self._states.compute(key, lambda: table_state(self.table_metadata(name, key), key))
         return state
 
     def table_metadata(self, name: str, location: str) -> TableMetadata:
         """Return the metadata of a table."""
+        if not location:
+            raise UnidentifiedError(name, "its row names no metadata file")
 
         def read() -> TableMetadata:
             try:

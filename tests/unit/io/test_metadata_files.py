@@ -102,6 +102,13 @@ def test_invalid_uri_is_rejected() -> None:
         MetadataFiles({}).check("s3://[/x")
 
 
+def test_empty_location_is_not_the_working_directory() -> None:
+    files = MetadataFiles({})
+    for read in (files.read, files.read_table, files.read_table_metadata):
+        with pytest.raises(MetadataFileError, match="no location is given"):
+            read("")
+
+
 def test_google_client_has_time_limit() -> None:
     given = {
         "gcs.oauth2.token": "t",
