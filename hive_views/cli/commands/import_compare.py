@@ -79,7 +79,7 @@ def compare_views(
         sample: Compare one of N rows, chosen by their hashes.
         rows: Maximum number of differing rows of each side that are shown.
     """
-    from hive_views.legacy_import.comparison.compare import CompareOptions
+    from hive_views.legacy_import.comparison.compare import CompareOptions, CompareRequest
     from hive_views.legacy_import.journal import read_journal
     from hive_views.spark.legacy_import.command import compare_with_spark
 
@@ -97,17 +97,14 @@ def compare_views(
             raise NoSuchViewError(str(name), f"the plan {plan} does not have it")
     interrupted = f"Interrupted. Run the same command again to resume it from {file}"
     target_of = open_target(to_catalog, to_uri, to_warehouse)
+    options = CompareOptions(where, sample, rows)
+    request = CompareRequest(history=history, file=file, hive=hive, trino=trino, names=tuple(names), options=options)
     with target_of as target, bar("comparing") as advance, on_interrupt(interrupted):
         results = compare_with_spark(
-            history,
+            request,
             catalog,
-            file,
             to=_check_hive(target),
             master=spark,
-            hive=hive,
-            trino=trino,
-            names=names,
-            options=CompareOptions(where, sample, rows),
             progress=lambda done, total, _: advance(done, total),
         )
     return ComparedImport(results, str(file))

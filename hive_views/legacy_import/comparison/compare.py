@@ -109,6 +109,23 @@ class CompareOptions:
     """The maximum number of rows of each side that are reported."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest:
+    """An import whose legacy views are compared with the new ones, and the engines of the legacy views."""
+
+    history: History
+    """The run's journal, with its rows."""
+    file: Path
+    """The file with the results; it is continued."""
+    hive: str | None = None
+    """The address of HiveServer2, see `connect_hive`; None to skip Hive's views."""
+    trino: str | None = None
+    """The address of Trino, see `connect_trino`; None to skip Trino's views."""
+    names: tuple[ViewName, ...] = ()
+    """Only these views; empty for all."""
+    options: CompareOptions = CompareOptions()
+
+
 @dataclass(frozen=True)
 class NewView:
     """How the rows of a new view are read."""

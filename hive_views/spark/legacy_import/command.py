@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.comparison.compare import ComparedView, CompareOptions, CompareProgress
-from hive_views.legacy_import.journal import History
+from hive_views.legacy_import.comparison.compare import ComparedView, CompareProgress, CompareRequest
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import ImportPlan, PlanProgress
 from hive_views.legacy_import.run import RunProgress, RunResult, run_plan
@@ -87,38 +86,22 @@ def run_on_spark(
 
 
 def compare_with_spark(
-    history: History,
+    request: CompareRequest,
     catalog: HiveViewCatalog,
-    file: Path,
     *,
     to: HiveViewCatalog | None = None,
     master: str | None = None,
-    hive: str | None = None,
-    trino: str | None = None,
-    names: Sequence[ViewName] = (),
-    options: CompareOptions | None = None,
     progress: CompareProgress | None = None,
     session: SparkSession | None = None,
 ) -> tuple[ComparedView, ...]:
     """Compare legacy views with the new ones, which a session reads; see `compare_on_spark`."""
     target = to or catalog
-    history.plan.check_target(target_address(to))
+    request.history.plan.check_target(target_address(to))
     if target.name == SESSION_CATALOG or is_other_metastore(catalog, to):
         reason = "one Spark session reads the legacy and the new views, so they must be on one metastore, in a catalog "
         raise UsageError("import compare", f"{reason}that is not called {SESSION_CATALOG}")
     with _session(catalog, master or "local[2]", target.name, session) as spark:
-        return compare_on_spark(
-            spark,
-            catalog,
-            history,
-            file,
-            to=to,
-            hive=hive,
-            trino=trino,
-            names=names,
-            options=options,
-            progress=progress,
-        )
+        return compare_on_spark(spark, catalog, request, to=to, progress=progress)
 
 
 @contextlib.contextmanager

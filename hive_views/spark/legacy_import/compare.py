@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, QueryEngineError
-from hive_views.identifiers import ViewName
 from hive_views.legacy_import.comparison.compare import (
     ComparedView,
-    CompareOptions,
     CompareProgress,
+    CompareRequest,
     Comparison,
     NewView,
 )
 from hive_views.legacy_import.comparison.engines import QueryEngine, connect_hive, connect_trino, first_line
 from hive_views.legacy_import.comparison.legacy_text import LegacyTexts
-from hive_views.legacy_import.journal import History
 from hive_views.legacy_import.legacy_view import LegacyView, Writer
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.spark.session.session import ViewSession
@@ -83,14 +80,9 @@ class NewViews:
 def compare_on_spark(
     spark: SparkSession,
     catalog: HiveViewCatalog,
-    history: History,
-    file: Path,
+    request: CompareRequest,
     *,
     to: HiveViewCatalog | None = None,
-    hive: str | None = None,
-    trino: str | None = None,
-    names: Sequence[ViewName] = (),
-    options: CompareOptions | None = None,
     progress: CompareProgress | None = None,
 ) -> tuple[ComparedView, ...]:
     """Compare the legacy views of an import with the new ones.
@@ -98,13 +90,8 @@ def compare_on_spark(
     Args:
         spark: A session whose session catalog is on the metastore of the legacy views.
         catalog: The catalog of the legacy views.
-        history: The run's journal, with its rows.
-        file: The file with the results; it is continued.
+        request: What is compared.
         to: The catalog for the new views; None for `catalog`.
-        hive: The address of HiveServer2, see `connect_hive`; None to skip Hive's views.
-        trino: The address of Trino, see `connect_trino`; None to skip Trino's views.
-        names: Only these views; empty for all.
-        options: What is compared.
         progress: Called after each view.
 
     Returns:
@@ -118,14 +105,14 @@ def compare_on_spark(
     """
     with contextlib.ExitStack() as stack:
         engines: dict[Writer, QueryEngine] = {Writer.SPARK: PlainSpark(spark)}
-        if hive is not None:
-            engines[Writer.HIVE] = stack.enter_context(connect_hive(hive))
-        if trino is not None:
-            engines[Writer.TRINO] = stack.enter_context(connect_trino(trino))
+        if request.hive is not None:
+            engines[Writer.HIVE] = stack.enter_context(connect_hive(request.hive))
+        if request.trino is not None:
+            engines[Writer.TRINO] = stack.enter_context(connect_trino(request.trino))
         new = NewViews(stack.enter_context(_view_session(spark, to or catalog)))
-        texts = LegacyTexts(catalog.store.get_row, history)
-        comparison = Comparison(texts, history, engines, new.new_view, options or CompareOptions())
-        return comparison.run(file, names, progress)
+        texts = LegacyTexts(catalog.store.get_row, request.history)
+        comparison = Comparison(texts, request.history, engines, new.new_view, request.options)
+        return comparison.run(request.file, request.names, progress)
 
 
 @contextlib.contextmanager

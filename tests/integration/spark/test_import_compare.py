@@ -13,7 +13,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.comparison.checksums import relations
-from hive_views.legacy_import.comparison.compare import ComparedView, CompareOptions
+from hive_views.legacy_import.comparison.compare import ComparedView, CompareOptions, CompareRequest
 from hive_views.legacy_import.journal import read_journal
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import plan_import
@@ -93,14 +93,13 @@ def imported(spark: SparkSession, catalog: HiveViewCatalog, database: str, tmp_p
 def compare(
     spark: SparkSession, catalog: HiveViewCatalog, journal: Path, *names: str, **options: Any
 ) -> dict[str, ComparedView]:
-    results = compare_with_spark(
-        read_journal(journal),
-        catalog,
-        journal.with_name("compared"),
-        names=[ViewName.parse(name) for name in names],
+    request = CompareRequest(
+        history=read_journal(journal),
+        file=journal.with_name("compared"),
+        names=tuple(map(ViewName.parse, names)),
         options=CompareOptions(**options),
-        session=spark,
     )
+    results = compare_with_spark(request, catalog, session=spark)
     return {result.name.name: result for result in results}
 
 
@@ -187,4 +186,5 @@ def test_copies_are_compared_and_other_metastores_are_not(
     assert run_plan(plan, catalog, journal).complete
     assert compare(spark, catalog, journal)["late"].text == f"the same {ROWS:,} rows"
     with HiveViewCatalog("spark_catalog", **catalog.properties) as other, pytest.raises(UsageError, match="not called"):
-        compare_with_spark(read_journal(journal), other, tmp_path / "results", session=spark)
+        request = CompareRequest(history=read_journal(journal), file=tmp_path / "results")
+        compare_with_spark(request, other, session=spark)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.comparison.checksums import relations
+from hive_views.legacy_import.comparison.compare import CompareRequest
 from hive_views.legacy_import.comparison.engines import connect_trino
 from hive_views.legacy_import.journal import read_journal
 from hive_views.legacy_import.legacy_view import LegacyView, Writer
@@ -108,13 +109,12 @@ def test_views_of_trino_after_an_import(
     plan = plan_import(catalog, databases=[database])
     journal = tmp_path / "journal"
     assert run_plan(plan, catalog, journal).complete
-    results = compare_with_spark(
-        read_journal(journal),
-        catalog,
-        tmp_path / "compared",
+    request = CompareRequest(
+        history=read_journal(journal),
+        file=tmp_path / "compared",
         trino=f"trino://alice@127.0.0.1:{trino.port}",
-        session=spark,
     )
+    results = compare_with_spark(request, catalog, session=spark)
     assert {result.name.name: (result.status.value, result.rows) for result in results} == {
         "plain": ("equal", (2, 2)),
         "over_it": ("equal", (1, 1)),
