@@ -28,7 +28,7 @@ MEMORY_S = 30.0
 """For how many seconds a storage that did not answer is not asked again."""
 
 MOST_UNANSWERED = 2
-"""How many storages of a scheme are asked in vain before the others are not asked, if none of the scheme answered."""
+"""How many storages of a scheme may fail to answer before the others get no requests, if none of the scheme did."""
 
 
 class UnansweredStorages:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.extended
 
 DATABASES = ("hive_views", "hive_names")
 WITHOUT_FINDING: dict[str, str] = {}
-"""Views that Spark cannot read and whose plan does not say so, with the reason."""
+"""Views that Spark cannot read, without a finding in the plan, and why there is none."""
 
 FIELDS = ("status", "reason", "text", "changes", "engines")
 

@@ -1,6 +1,6 @@
 """Generate the table of answers: what Hive and Spark return for the same expressions over the same files.
 
-python -m tests.reader_tables ask      ask both engines; an interrupted run continues (build/reader_tables)
+python -m tests.reader_tables measure  run the expressions in both engines, or continue that (build/reader_tables)
 python -m tests.reader_tables write    write hive_views/sql/engines/data/answers.json, and print what the rules say else
 """
 
@@ -13,11 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyspark
+
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.integration.hive.reader import VERSION, HiveReader, running
 from tests.reader_tables import writing
-from tests.reader_tables.engines import Asked, grouped_query, hive_rows, known_answers, scalar_query, spark_rows
-from tests.reader_tables.questions import Described, described, kept_questions
+from tests.reader_tables.engines import (
+    AnswerJournal,
+    grouped_query,
+    hive_rows,
+    recorded_answers,
+    scalar_query,
+    spark_rows,
+)
+from tests.reader_tables.questions import Described, described, saved_questions
 from tests.reader_tables.values import TABLE, create, schema
 
 QUERIES = {"scalar": scalar_query, "aggregate": grouped_query}
@@ -42,53 +51,57 @@ def engines(directory: Path, settings: Mapping[str, str] | None = None) -> Itera
             yield hive, spark
 
 
-def ask() -> None:
-    """Ask both engines everything; Hive is not asked for what Spark refuses."""
-    listed = kept_questions()
+def measure() -> None:
+    """Run all expressions in Spark, and those that it accepts in Hive."""
+    listed = saved_questions()
     print(*(f"{kind}: {len(items)}" for kind, items in listed.items()), sep="\n", flush=True)
     with TemporaryDirectory() as directory, engines(Path(directory)) as (hive, spark):
         analyzer = SparkEngine(spark, schema())
         accepted: dict[str, list[str]] = {kind: [] for kind in listed}
         for ansi, name in ((False, "spark"), (True, "spark-ansi")):
             analyzer.set_ansi(ansi)
-            asked = Asked(name, spark_rows(spark, ansi=ansi))
+            journal = AnswerJournal(name, spark_rows(spark, ansi=ansi))
             for kind, query in QUERIES.items():
                 types = dict(zip(listed[kind], analyzer.types(listed[kind]), strict=True))
-                asked.keep({item: answer for item, answer in types.items() if answer.startswith("!")})
+                journal.record({item: answer for item, answer in types.items() if answer.startswith("!")})
                 valid = [item for item, answer in types.items() if not answer.startswith("!")]
-                asked.ask(valid, query)
+                journal.answer(valid, query)
                 accepted[kind] += valid
-            asked.ask_texts(listed["text"])
+            journal.answer_texts(listed["text"])
             print(f"{name} has answered", flush=True)
-        asked = Asked("hive", hive_rows(hive))
-        told = {kind: asked.ask(list(dict.fromkeys(accepted[kind])), query) for kind, query in QUERIES.items()}
+        journal = AnswerJournal("hive", hive_rows(hive))
+        by_kind = {kind: journal.answer(list(dict.fromkeys(accepted[kind])), query) for kind, query in QUERIES.items()}
         print("Hive has answered expressions", flush=True)
-        asked.ask_texts(listed["text"])
-    answered = [item for item, answer in told["scalar"].items() if not isinstance(answer, str)]
+        journal.answer_texts(listed["text"])
+    answered = [item for item, answer in by_kind["scalar"].items() if not isinstance(answer, str)]
     with TemporaryDirectory() as directory, engines(Path(directory), VECTORIZED) as (hive, _):
-        Asked("hive-vectorized", hive_rows(hive)).ask(answered, scalar_query)
+        AnswerJournal("hive-vectorized", hive_rows(hive)).answer(answered, scalar_query)
 
 
 def write() -> None:
     """Write the table from what the engines answered, and print what the rules say otherwise."""
-    answers = {way: known_answers(way) for way in ("hive", "hive-vectorized", "spark", "spark-ansi")}
-    asked: dict[str, Described] = {}
-    for kind, items in kept_questions().items():
+    answers = {way: recorded_answers(way) for way in ("hive", "hive-vectorized", "spark", "spark-ansi")}
+    descriptions: dict[str, Described] = {}
+    for kind, items in saved_questions().items():
         for item in items:
             if item in answers["hive"]:
-                asked[item] = described(QUERIES[kind]([item]) if kind in QUERIES else item, is_column=kind in QUERIES)
+                descriptions[item] = described(
+                    QUERIES[kind]([item]) if kind in QUERIES else item, is_column=kind in QUERIES
+                )
     tables = {}
-    for direction in writing.DIRECTIONS:
-        table, left = writing.entries(direction, writing.questions_of(direction, asked, answers))
-        tables[direction.name] = table
+    for comparison in writing.COMPARISONS:
+        table, left = writing.entries(comparison, writing.questions_of(comparison, descriptions, answers))
+        tables[comparison.direction.value] = table
         outcomes = [entry.outcome for entry in table.values()]
-        print(f"== {direction.name}: {len(table)} constructs, {outcomes.count(None)} equal", flush=True)
-        print(*writing.contradictions(direction, table), *left, sep="\n", flush=True)
-    writing.PATH.write_text(writing.document(tables, {"hive": VERSION, "spark": "4.1.4"}, len(asked)), "utf-8")
+        print(f"== {comparison.direction.value}: {len(table)} constructs, {outcomes.count(None)} equal", flush=True)
+        print(*writing.contradictions(comparison, table), *left, sep="\n", flush=True)
+    writing.PATH.write_text(
+        writing.document(tables, {"hive": VERSION, "spark": pyspark.__version__}, len(descriptions)), "utf-8"
+    )
 
 
-_COMMANDS = {"ask": ask, "write": write}
+_COMMANDS = {"measure": measure, "write": write}
 
 if __name__ == "__main__":
-    for command in sys.argv[1:] or ["ask", "write"]:
+    for command in sys.argv[1:] or ["measure", "write"]:
         _COMMANDS[command]()

@@ -1,4 +1,4 @@
-"""Asking both engines for the rows of many expressions; one that fails does not keep the others from being answered."""
+"""Runs many expressions in an engine; one that fails does not keep the others from being answered."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def grouped_query(expressions: Sequence[str]) -> str:
 
 
 def answers(rows: Rows, expressions: Sequence[str], query: Callable[[Sequence[str]], str]) -> dict[str, Answer]:
-    """Return the answers to expressions; where one query of all fails, its halves are asked."""
+    """Return the answers to expressions; where one query of all fails, its halves are run."""
     try:
         found = sorted(rows(query(expressions)), key=lambda row: int(row[0]))
         if any(len(row) != len(expressions) + 1 for row in found):
@@ -45,7 +45,7 @@ def answers(rows: Rows, expressions: Sequence[str], query: Callable[[Sequence[st
     return {item: [row[number + 1] for row in found] for number, item in enumerate(expressions)}
 
 
-def known_answers(name: str) -> dict[str, Answer]:
+def recorded_answers(name: str) -> dict[str, Answer]:
     """Return the answers of an engine with a setting that are kept in `build/reader_tables`."""
     path = _path(name)
     lines = path.read_text("utf-8").split("\n") if path.exists() else []
@@ -57,7 +57,7 @@ def _path(name: str) -> Path:
     return DIRECTORY / f"{name}-{hashlib.sha256(values).hexdigest()[:12]}.jsonl"
 
 
-class Asked:
+class AnswerJournal:
     """The answers of one engine with one setting, kept in `build/reader_tables`.
 
     Args:
@@ -68,30 +68,30 @@ class Asked:
     def __init__(self, name: str, rows: Rows) -> None:
         self._rows = rows
         self._path = _path(name)
-        self._known = known_answers(name)
+        self._recorded = recorded_answers(name)
 
-    def ask(self, expressions: Sequence[str], query: Callable[[Sequence[str]], str]) -> dict[str, Answer]:
+    def answer(self, expressions: Sequence[str], query: Callable[[Sequence[str]], str]) -> dict[str, Answer]:
         """Return the answers to expressions, each a column of a query."""
-        missing = [item for item in expressions if item not in self._known]
+        missing = [item for item in expressions if item not in self._recorded]
         for start in range(0, len(missing), _BATCH):
-            self.keep(answers(self._rows, missing[start : start + _BATCH], query))
-        return {item: self._known[item] for item in expressions}
+            self.record(answers(self._rows, missing[start : start + _BATCH], query))
+        return {item: self._recorded[item] for item in expressions}
 
-    def ask_texts(self, texts: Sequence[str]) -> dict[str, Answer]:
+    def answer_texts(self, texts: Sequence[str]) -> dict[str, Answer]:
         """Return the rows of whole queries, sorted."""
         for text in texts:
-            if text not in self._known:
+            if text not in self._recorded:
                 try:
                     answer: Answer = sorted("\t".join(row) for row in self._rows(text))
                 except Exception as error:  # noqa: BLE001 (any error is an answer)
                     answer = _error(error)
-                self.keep({text: answer})
-        return {text: self._known[text] for text in texts}
+                self.record({text: answer})
+        return {text: self._recorded[text] for text in texts}
 
-    def keep(self, answers: dict[str, Answer]) -> None:
+    def record(self, answers: dict[str, Answer]) -> None:
         """Keep what is not known yet."""
-        answers = {item: answer for item, answer in answers.items() if item not in self._known}
-        self._known.update(answers)
+        answers = {item: answer for item, answer in answers.items() if item not in self._recorded}
+        self._recorded.update(answers)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.writelines(f"{json.dumps(item)}\n" for item in answers.items())

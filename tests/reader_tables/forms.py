@@ -1,4 +1,4 @@
-"""The expressions that both engines are asked: operators, casts, choices and calls for combinations of types."""
+"""The expressions that both engines run: operators, casts, choices and calls for combinations of types."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def questions() -> dict[str, list[str]]:
     }
 
 
-def kept_questions() -> dict[str, list[str]]:
+def saved_questions() -> dict[str, list[str]]:
     """Return the questions of the run before in `build/reader_tables`; the first run takes two minutes for them."""
     path = DIRECTORY / "questions.json"
     if not path.exists():

@@ -12,6 +12,7 @@ from pathlib import Path
 from hive_views.sql.analysis.constructs import LITERALS_DECIDE
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES
+from hive_views.sql.engines.answers import Direction
 from hive_views.sql.text.dialects import Dialect
 from tests.reader_tables.comparing import Verdict, compare, example
 from tests.reader_tables.engines import Answer
@@ -29,23 +30,23 @@ _MOST_ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Direction:
+class Comparison:
     """An engine that reads the texts of another one."""
 
-    name: str
+    direction: Direction
     author: Dialect
     authors: tuple[str, ...]
-    """The ways in which the author's engine was asked."""
+    """The ways in which the author's engine ran an expression."""
     reader: Dialect
     readers: tuple[str, ...]
-    """The ways in which the reader was asked."""
+    """The ways in which the reader ran it."""
 
 
 _HIVE, _SPARK = ("hive", "hive-vectorized"), ("spark", "spark-ansi")
-DIRECTIONS = (
-    Direction("spark reads hive", Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark",)),
-    Direction("spark reads hive in ANSI mode", Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark-ansi",)),
-    Direction("hive reads spark", Dialect.SPARK, _SPARK, Dialect.HIVE, _HIVE),
+COMPARISONS = (
+    Comparison(Direction.SPARK_READS_HIVE, Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark",)),
+    Comparison(Direction.SPARK_READS_HIVE_IN_ANSI_MODE, Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark-ansi",)),
+    Comparison(Direction.HIVE_READS_SPARK, Dialect.SPARK, _SPARK, Dialect.HIVE, _HIVE),
 )
 
 
@@ -71,47 +72,47 @@ class Entry:
 
 
 def questions_of(
-    direction: Direction,
-    asked: Mapping[str, Described],
+    comparison: Comparison,
+    descriptions: Mapping[str, Described],
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> Iterator[Question]:
-    """Yield what was asked in a direction; nothing that the author's engine refuses."""
-    for text, described in asked.items():
-        author = [answers[way][text] for way in direction.authors if text in answers[way]]
-        reader = [answers[way][text] for way in direction.readers if text in answers[way]]
+    """Yield what was measured in a direction; nothing that the author's engine refuses."""
+    for text, described in descriptions.items():
+        author = [answers[way][text] for way in comparison.authors if text in answers[way]]
+        reader = [answers[way][text] for way in comparison.readers if text in answers[way]]
         verdict = compare(author, reader, described.types) if author and reader else None
         if verdict is not None:
             usual = compare(author[:1], reader, described.types)
             is_vectorized = verdict.outcome is not None and usual is not None and usual.outcome is None
-            yield Question(text, described.signatures[direction.author], verdict, is_vectorized)
+            yield Question(text, described.signatures[comparison.author], verdict, is_vectorized)
 
 
-def entries(direction: Direction, questions: Iterable[Question]) -> tuple[dict[str, Entry], list[str]]:
+def entries(comparison: Comparison, questions: Iterable[Question]) -> tuple[dict[str, Entry], list[str]]:
     """Return what is known of each construct, and the differences that none explains.
 
     An answer is evidence of a construct if every other construct of its expression is equal: by a pattern of
     `reader_rules`, or in the table itself.
     """
-    asked = list(questions)
+    every = list(questions)
     pattern = re.compile("|".join(f"(?:{pattern})" for pattern in EQUAL))
-    by_pattern = {item for question in asked for item in question.signatures if pattern.fullmatch(item)}
+    by_pattern = {item for question in every for item in question.signatures if pattern.fullmatch(item)}
     evidence: dict[str, list[Question]] = {}
     outcomes: dict[str, Outcome | None] = {}
     for _ in range(_MOST_ROUNDS):
         equal = {item for item in by_pattern if outcomes.get(item) is None}
         equal |= {item for item, outcome in outcomes.items() if outcome is None}
-        evidence = _evidence(asked, equal)
+        evidence = _evidence(every, equal)
         found = {item: _outcome(listed) for item, listed in evidence.items()}
         if found == outcomes:
             break
         outcomes = found
     variable = {_name_and_count(item) for item, listed in evidence.items() if any(map(_has_columns_only, listed))}
     table = {
-        item: _entry(direction, listed)
+        item: _entry(comparison, listed)
         for item, listed in evidence.items()
         if outcomes[item] is not None or _is_measured(item, listed, variable)
     }
-    left = _unexplained(asked, equal)
+    left = _unexplained(every, equal)
     doubtful = {item for question in left for item in question.signatures if item not in by_pattern}
     known = {item: entry for item, entry in table.items() if entry.outcome is not None or item not in doubtful}
     return known, [f"{question.verdict.outcome}, but each construct is equal: {question.text}" for question in left]
@@ -137,10 +138,10 @@ def _has_columns_only(question: Question) -> bool:
     return _LITERAL.search(question.text) is None
 
 
-def _evidence(asked: Iterable[Question], equal: Container[str]) -> dict[str, list[Question]]:
+def _evidence(questions: Iterable[Question], equal: Container[str]) -> dict[str, list[Question]]:
     """Return the questions that tell about a construct, since all others in them are equal."""
     evidence: defaultdict[str, list[Question]] = defaultdict(list)
-    for question in asked:
+    for question in questions:
         others = [item for item in question.signatures if item not in equal]
         if len(question.signatures) == 1:
             evidence[next(iter(question.signatures))].append(question)
@@ -153,27 +154,27 @@ def _outcome(listed: Iterable[Question]) -> Outcome | None:
     return max((question.verdict.outcome for question in listed), key=_SEVERITY.index)
 
 
-def _unexplained(asked: Iterable[Question], equal: Container[str]) -> list[Question]:
+def _unexplained(questions: Iterable[Question], equal: Container[str]) -> list[Question]:
     """Return the questions with a difference that no construct explains."""
     return [
         question
-        for question in asked
+        for question in questions
         if question.verdict.outcome is not None and all(item in equal for item in question.signatures)
     ]
 
 
-def _entry(direction: Direction, listed: Sequence[Question]) -> Entry:
+def _entry(comparison: Comparison, listed: Sequence[Question]) -> Entry:
     outcome = _outcome(listed)
     alike = [question for question in listed if question.verdict.outcome is outcome]
-    return Entry(outcome, len(listed), None if outcome is None else _reason(direction, alike))
+    return Entry(outcome, len(listed), None if outcome is None else _reason(comparison, alike))
 
 
-def _reason(direction: Direction, alike: Sequence[Question]) -> str:
-    names = direction.author.capitalize(), direction.reader.capitalize()
+def _reason(comparison: Comparison, alike: Sequence[Question]) -> str:
+    names = comparison.author.capitalize(), comparison.reader.capitalize()
     for question in sorted(alike, key=lambda item: (len(item.text), item.text)):
         shown = example(question.text, question.verdict)
         if shown is not None and max(map(len, shown)) < _MOST_EXAMPLE:
-            way = "'s vectorized execution" if question.is_vectorized and direction.author is Dialect.HIVE else ""
+            way = "'s vectorized execution" if question.is_vectorized and comparison.author is Dialect.HIVE else ""
             return f"{shown[0]} is {_value(shown[1])} in {names[0]}{way} and {_value(shown[2])} in {names[1]}"
     shortest = min(alike, key=lambda item: (len(item.text), item.text))
     return f"{shortest.text}: {_shown_error(shortest.verdict.error or 'other rows')}"
@@ -214,13 +215,13 @@ def _block(items: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(listed) + "\n}"
 
 
-def contradictions(direction: Direction, table: Mapping[str, Entry]) -> Iterator[str]:
+def contradictions(comparison: Comparison, table: Mapping[str, Entry]) -> Iterator[str]:
     """Yield where the patterns of `reader_rules` say something else than the table."""
     equal = re.compile("|".join(f"(?:{pattern})" for pattern in EQUAL))
     rules = [
         (re.compile(rule.signature), rule)
         for rule in RULES
-        if rule.author in (None, direction.author) and rule.reader == direction.reader
+        if rule.author in (None, comparison.author) and rule.reader == comparison.reader
     ]
     for signature, entry in sorted(table.items()):
         rule = next((rule for pattern, rule in rules if pattern.fullmatch(signature)), None)

@@ -16,12 +16,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.analysis.constructs import Construct, constructs, type_differences
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
-from hive_views.sql.engines.answers import (
-    HIVE_READS_SPARK,
-    SPARK_READS_HIVE,
-    SPARK_READS_HIVE_IN_ANSI_MODE,
-    answer,
-)
+from hive_views.sql.engines.answers import Direction, answer
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.resolver import resolve
@@ -116,9 +111,9 @@ def _type_findings(
 def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Reader) -> tuple[ReaderFinding, ...]:
     answers: dict[tuple[Outcome, str], int] = {}
     for construct in found:
-        told = _answer(author, reader, construct.signature)
-        if told is not None:
-            answers.setdefault(told, construct.start)
+        result = _answer(author, reader, construct.signature)
+        if result is not None:
+            answers.setdefault(result, construct.start)
     return tuple(
         ReaderFinding(outcome, reason, *line_and_column(sql, start)) for (outcome, reason), start in answers.items()
     )
@@ -145,13 +140,13 @@ def _answer(author: Dialect, reader: Reader, signature: str) -> tuple[Outcome, s
     if author == reader.engine:
         return None
     if measured is not None:
-        return None if measured.outcome == "equal" else (Outcome(measured.outcome), f"{signature}: {measured.reason}")
+        return None if measured.outcome is None else (Outcome(measured.outcome), f"{signature}: {measured.reason}")
     if _equal().fullmatch(signature):
         return None
     return Outcome.UNVERIFIED, f"{signature}: not compared with {author.capitalize()}"
 
 
-def _direction(reader: Reader) -> str:
+def _direction(reader: Reader) -> Direction:
     if reader.engine is Dialect.HIVE:
-        return HIVE_READS_SPARK
-    return SPARK_READS_HIVE_IN_ANSI_MODE if reader.ansi else SPARK_READS_HIVE
+        return Direction.HIVE_READS_SPARK
+    return Direction.SPARK_READS_HIVE_IN_ANSI_MODE if reader.ansi else Direction.SPARK_READS_HIVE

@@ -9,13 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-SPARK_READS_HIVE = "spark reads hive"
-SPARK_READS_HIVE_IN_ANSI_MODE = "spark reads hive in ANSI mode"
-HIVE_READS_SPARK = "hive reads spark"
+
+class Direction(str, Enum):
+    """A reader of another engine's texts; its value is the name in the file."""
+
+    SPARK_READS_HIVE = "spark reads hive"
+    """Without ANSI mode."""
+    SPARK_READS_HIVE_IN_ANSI_MODE = "spark reads hive in ANSI mode"
+    HIVE_READS_SPARK = "hive reads spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +29,22 @@ class Answer:
     """What a reader returned for an expression of another engine.
 
     Attributes:
-        outcome: `equal`, `other rows`, `refused`, `may fail` or `not verified`.
+        outcome: `other rows`, `refused`, `may fail` or `not verified`; None for equal rows.
         reason: An expression with what both engines return for it; empty if the rows are equal.
     """
 
-    outcome: str
+    outcome: str | None
     reason: str = ""
 
 
-EQUAL = Answer("equal")
+_EQUAL = Answer(None)
 
 
-def answer(direction: str, signature: str) -> Answer | None:
+def answer(direction: Direction, signature: str) -> Answer | None:
     """Return what was measured for a construct.
 
     Args:
-        direction: One of the three constants of this module.
+        direction: The author's engine and the reader.
         signature: The construct with its types (`hive_views.sql.analysis.constructs`).
 
     Returns:
@@ -48,10 +54,10 @@ def answer(direction: str, signature: str) -> Answer | None:
 
 
 @cache
-def _answers(direction: str) -> Mapping[str, Answer]:
-    table = _document()[direction]
-    equal = {f"{name}{types}": EQUAL for name, listed in table["equal"].items() for types in listed}
-    return equal | {signature: Answer(*told) for signature, told in table["different"].items()}
+def _answers(direction: Direction) -> Mapping[str, Answer]:
+    table = _document()[direction.value]
+    equal = {f"{name}{types}": _EQUAL for name, listed in table["equal"].items() for types in listed}
+    return equal | {signature: Answer(*entry) for signature, entry in table["different"].items()}
 
 
 @cache

@@ -15,7 +15,7 @@ from tests.integration.legacy_import.rows import hive_view_row, table_row
 OBJECTS = 6
 TIMEOUT_S = 1
 MAX_SECONDS = 25.0
-"""One request takes PyArrow's client 4 s with its own retries, and each of two buckets is asked at most twice."""
+"""One request takes PyArrow's client 4 s with its own retries, and each of two buckets gets at most two requests."""
 
 
 @pytest.fixture
