@@ -70,6 +70,9 @@ KEYTAB_FILE = "hive-views.keytab-file"
 KEYTAB_PRINCIPAL = "hive-views.keytab-principal"
 """A keytab, and the principal in it to connect as. Without them the tickets of `kinit` are used."""
 
+PROXY_USER = "hive-views.proxy-user"
+"""The user for whom the Kerberos user acts (Hadoop's doAs), by a delegation token; the metastore has to allow it."""
+
 AUTH_TO_LOCAL = "hadoop.security.auth_to_local"
 AUTH_TO_LOCAL_DEFAULT = "DEFAULT"
 """The metastore's rules that make a user's name from a Kerberos principal, in Hadoop's form; new rows have that owner.
@@ -296,6 +299,8 @@ class KerberosCredentials:
     """None takes the tickets of `kinit`."""
     name_rules: tuple[Rule, ...] = ()
     """The rules in `AUTH_TO_LOCAL`."""
+    proxy_user: str | None = None
+    """See `PROXY_USER`; None acts for nobody else."""
 
 
 @dataclass(frozen=True)
@@ -545,6 +550,10 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
     if scheme != "thrift" and kind not in _AUTHENTICATION_OVER_HTTP:
         choices = ", ".join(_AUTHENTICATION_OVER_HTTP)
         raise InvalidPropertyError(AUTHENTICATION, kind, f"it is not supported over HTTP. Use one of {choices}")
+    proxy_user = properties.get(PROXY_USER) or None
+    if proxy_user is not None and kind != "kerberos":
+        how = f"without authentication, {UGI} names the user" if kind == "none" else f"{kind} names the user itself"
+        raise InvalidPropertyError(PROXY_USER, proxy_user, f"it requires {AUTHENTICATION}=kerberos; {how}")
     if kind == "none":
         return None
     try:
@@ -554,12 +563,23 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
     if kind == "kerberos":
         service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
         principal = properties.get(SERVICE_PRINCIPAL) or None
-        return KerberosCredentials(service, principal, _keytab(properties), name_rules)
+        return KerberosCredentials(service, principal, _keytab(properties), name_rules, proxy_user)
     if kind in ("token", "jwt"):
         secret = _required_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
         return SecretCredentials(kind, secret, name_rules=name_rules)
     secret = _required_secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)
     return SecretCredentials(kind, secret, properties.get(USER) or current_user())
+
+
+_OF_KERBEROS = frozenset(
+    {KERBEROS_AUTHENTICATION, KERBEROS_SERVICE_NAME, SERVICE_PRINCIPAL, KEYTAB_FILE, KEYTAB_PRINCIPAL, PROXY_USER}
+)
+
+
+def with_token(properties: Mapping[str, str], uri: str, token: str) -> dict[str, str]:
+    """Return properties that connect to a metastore by a delegation token in place of Kerberos."""
+    kept = {key: value for key, value in properties.items() if key not in _OF_KERBEROS}
+    return {**kept, URI: uri, AUTHENTICATION: "token", TOKEN: token}
 
 
 def _keytab(properties: Mapping[str, str]) -> Keytab | None:

@@ -100,7 +100,7 @@ class StandaloneMetastore(MetastoreProcess):
         distribution = unpack(self._release, jars, self._cache)
         return Launch(
             java,
-            distribution.class_path,
+            (self.directory, *distribution.class_path),
             partial(_serve, lock_cleaner=self._release.lock_cleaner),
             options=self._options,
             environment=_environment(self._directory, distribution),
@@ -204,7 +204,8 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: flo
     # Python no longer reads standard output.
     jvm.java.lang.System.setOut(jvm.java.lang.System.err)
     hadoop = jvm.org.apache.hadoop
-    # Otherwise Hadoop reads its authentication settings from a core-site.xml on the class path.
+    # Otherwise Hadoop reads its settings of authentication and proxy users from a core-site.xml on the class path.
+    hadoop.conf.Configuration.addDefaultResource("hive-site.xml")
     hadoop.security.UserGroupInformation.setConfiguration(hadoop.hive.metastore.conf.MetastoreConf.newMetastoreConf())
     find = jvm.java.lang.Class.forName
     main = jvm.java.beans.Statement(find(_SERVER), "main", arguments)

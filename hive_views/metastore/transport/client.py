@@ -36,7 +36,7 @@ from hive_views.errors import (
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.denials import denied_user, is_denial
 from hive_views.metastore.transport.connection import Connection, NoThriftAnswerError
-from hive_views.metastore.transport.failures import HttpRejection, is_failed_lookup
+from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure, is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError, call_first_supported, supports_method
 from hive_views.metastore.transport.pool import ConnectionPool
 
@@ -374,10 +374,6 @@ class MetastoreClient:
             )
         return partitions
 
-    def get_delegation_token(self, owner: str, renewer: str) -> str:
-        """Return a token with which Spark's executors can connect as its owner; available over Kerberos only."""
-        return self._read("get_delegation_token", lambda client: str(client.get_delegation_token(owner, renewer)))
-
     def add_partition(self, partition: ttypes.Partition) -> None:
         """Add a partition."""
         qualified = self._in_catalog(partition, "catName")
@@ -449,6 +445,24 @@ class MetastoreClient:
     def authenticated_user(self) -> str:
         """Return the user whom the server sees: the owner of new rows. Without one, the user of this process."""
         return self._exchange("connect", lambda connection: connection.user, repeat=True) or current_user()
+
+    def delegation_token(self) -> tuple[str, str] | None:
+        """Return a metastore and a token with which other machines connect to it as this user.
+
+        Returns:
+            The URI and the token; None if this client does not authenticate by Kerberos.
+
+        Raises:
+            MetastoreAuthenticationError: If the metastore gives no token.
+        """
+        tokens = self._pool.tokens
+        if tokens is None:
+            return None
+        uri, _ = self.current_server()
+        try:
+            return uri, tokens.token(uri)
+        except SecurityFailure as error:
+            raise MetastoreAuthenticationError("get_delegation_token", str(error), error.step, uri=uri) from error
 
     def for_server(self, uri: str) -> MetastoreClient:
         """Return a client for only one of the metastores, to be closed after use."""

@@ -16,9 +16,10 @@ from weakref import WeakSet
 
 from thrift.Thrift import TException
 
-from hive_views.config import ConnectionConfig
+from hive_views.config import ConnectionConfig, KerberosCredentials
 from hive_views.errors import MetastoreAuthenticationError, MetastoreUnavailableError
 from hive_views.metastore.transport.connection import Connection
+from hive_views.metastore.transport.delegation import DelegationTokens
 from hive_views.metastore.transport.failures import SecurityFailure
 
 MAX_IDLE_SECONDS = 45.0
@@ -38,6 +39,10 @@ class ConnectionPool:
         self._capabilities: dict[str, dict[str, bool]] = {}
         self._preferred = 0
         self._closed = False
+        credentials = config.credentials
+        self.tokens = DelegationTokens(config, credentials) if isinstance(credentials, KerberosCredentials) else None
+        """The delegation tokens that the Kerberos user gets; None without Kerberos."""
+        self._acts_for_another = isinstance(credentials, KerberosCredentials) and credentials.proxy_user is not None
         _pools.add(self)
 
     def take(self, method: str) -> Connection:
@@ -70,7 +75,7 @@ class ConnectionPool:
         The new connection is opened at once, so that the known capabilities of the server are kept.
         """
         try:
-            fresh = Connection.open(connection.uri, self._config)
+            fresh = self._connect(connection.uri)
         except (OSError, EOFError, TException):
             self.forget(connection.uri)
         else:
@@ -113,6 +118,11 @@ class ConnectionPool:
         self._all = WeakSet()
         self._capabilities = {}
 
+    def _connect(self, uri: str) -> Connection:
+        if self.tokens is not None and self._acts_for_another:
+            return self.tokens.open(uri)
+        return Connection.open(uri, self._config)
+
     def _open(self, method: str) -> Connection:
         config, failures = self._config, []
         rejections: list[SecurityFailure] = []
@@ -121,7 +131,7 @@ class ConnectionPool:
             index = (first + offset) % len(config.uris)
             uri = config.uris[index]
             try:
-                connection = Connection.open(uri, config)
+                connection = self._connect(uri)
             except TimeoutError:
                 self.forget(uri)
                 failures.append(f"{uri}: no connection within {config.connect_timeout_ms} ms")

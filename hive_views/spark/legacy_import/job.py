@@ -23,6 +23,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from hive_views.config import with_token
 from hive_views.errors import HiveViewsError, MetastoreRefusedError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal
@@ -142,7 +143,7 @@ class SparkImport:
         candidates = list_candidates(self._catalog, databases, names, options, to)
         importer = self._importer(ImportPlan((), options, to=target_address(to)), to)
         name_lists = [candidates[start : start + _ROWS_PER_TASK] for start in range(0, len(candidates), _ROWS_PER_TASK)]
-        scanned = list(self._run_stage(name_lists, partial(_scan, importer)))
+        scanned = list(self._run_stage(importer, name_lists, _scan))
         files = {name for part in scanned for view in part.views for name in view.files}
         if files:
             options = replace(options, file_columns=self._columns_of_files(files))
@@ -154,7 +155,7 @@ class SparkImport:
         plan_id = secrets.token_hex(8)
         for batch in self._batches(_levels(order)):
             tasks = [_plan_task(order, part, entries, loaded, read_views) for part in self._split(batch)]
-            for results in self._run_stage(tasks, partial(_plan, importer, plan_id)):
+            for results in self._run_stage(importer, tasks, partial(_plan, plan_id=plan_id)):
                 for entry, future_view in results:
                     entries[entry.name] = entry
                     if future_view is not None:
@@ -245,7 +246,7 @@ class SparkImport:
         """Convert views that do not read each other."""
         unfinished = {entry.name for entry in entries if state.is_unfinished(entry)}
         pending: list[PendingImport] = []
-        for steps in self._run_stage(self._split(entries), partial(_compute, importer)):
+        for steps in self._run_stage(importer, self._split(entries), _compute):
             for step in steps:
                 if isinstance(step, PendingImport):
                     pending.append(step)
@@ -253,7 +254,7 @@ class SparkImport:
                     state.record(step)
         journal.announce(step.announcement for step in pending)
         tasks = self._split([(step, step.entry.name in unfinished) for step in pending])
-        for task, outcomes in zip(tasks, self._run_stage(tasks, partial(_swap, importer)), strict=True):
+        for task, outcomes in zip(tasks, self._run_stage(importer, tasks, _swap), strict=True):
             for (step, _), outcome in zip(task, outcomes, strict=True):
                 if outcome.status is ImportStatus.REFUSED and rejects_late_requests(importer.target.store):
                     # Another program changed the row, so this server rejects a late request of a lost executor.
@@ -272,15 +273,16 @@ class SparkImport:
         count = min(self._most_calls, len(batch))
         return [list(batch[number::count]) for number in range(count)]
 
-    def _run_stage(self, tasks: Sequence[_T], function: Callable[[_T], _R]) -> list[_R]:
+    def _run_stage(self, importer: Importer, tasks: Sequence[_T], function: Callable[[Importer, _T], _R]) -> list[_R]:
         """Run a function on the executors, at most `most_calls` tasks at once, and return the results in order."""
         if not tasks:
             return []
         context = self._spark.sparkContext
+        on_executors = importer if _are_local(context) else _with_tokens(importer, self._catalog)
         try:
             with _this_python(context):
                 tasks_rdd = context.parallelize(tasks, min(self._most_calls, len(tasks)))
-                results = tasks_rdd.map(partial(_run_task, function)).collect()
+                results = tasks_rdd.map(partial(_run_task, function, on_executors)).collect()
         except spark_exceptions() as error:
             reason = str(getattr(error, "java_exception", None) or error).strip()
             raise ImportJobError(
@@ -292,6 +294,23 @@ class SparkImport:
                 raise ImportJobError(f"An executor could not continue the import: {result.text}")
             completed.append(result)
         return completed
+
+
+def _are_local(context: SparkContext) -> bool:
+    """Return whether the executors run in the driver's process, and so have its tickets."""
+    master: str = context.master
+    return master == "local" or master.startswith("local[")
+
+
+def _with_tokens(importer: Importer, source: HiveViewCatalog) -> Importer:
+    """Return an importer that authenticates by tokens of the driver's user where the driver uses Kerberos."""
+    target = None if importer.to_properties is None else _with_token(importer.target)
+    return replace(importer, properties=_with_token(source), to_properties=target)
+
+
+def _with_token(catalog: HiveViewCatalog) -> Mapping[str, str]:
+    delegated = catalog.store.client.delegation_token()
+    return catalog.properties if delegated is None else with_token(catalog.properties, *delegated)
 
 
 @contextlib.contextmanager
@@ -329,9 +348,9 @@ class _TaskFailure:
     text: str
 
 
-def _run_task(function: Callable[[_T], _R], task: _T) -> _R | _TaskFailure:
+def _run_task(function: Callable[[Importer, _T], _R], importer: Importer, task: _T) -> _R | _TaskFailure:
     try:
-        return function(task)
+        return function(importer, task)
     except HiveViewsError as error:
         return _TaskFailure(str(error))
 
@@ -398,7 +417,7 @@ def _fetched_rows(plan_id: str) -> dict[ViewName, Row | None]:
     return {}
 
 
-def _plan(importer: Importer, plan_id: str, task: _PlanTask) -> list[tuple[PlanEntry, LoadedView | None]]:
+def _plan(importer: Importer, task: _PlanTask, *, plan_id: str) -> list[tuple[PlanEntry, LoadedView | None]]:
     target = None if importer.to_properties is None else importer.target
     planner = Planner(importer.source, target, importer.options, _fetched_rows(plan_id))
     for view in (*task.transitive_sources, *task.views):

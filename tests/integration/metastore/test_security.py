@@ -35,7 +35,6 @@ from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.transport.client import MetastoreClient
 from tests.integration.catalog.samples import SCHEMA
 from tests.integration.metastore import directory, kerberos
 from tests.proxy import CuttingProxy
@@ -124,9 +123,7 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
     absent = kerberos.missing()
     if absent:
         pytest.skip(f"no Kerberos here: {absent} is missing")
-    with kerberos.Kdc(tmp_path_factory.mktemp("kdc")).running() as running, pytest.MonkeyPatch.context() as patch:
-        for key, value in running.environment.items():
-            patch.setenv(key, value)
+    with kerberos.running_kdc(tmp_path_factory.mktemp("kdc")) as running:
         yield running
 
 
@@ -136,17 +133,7 @@ def kerberized(
 ) -> Iterator[StandaloneMetastore]:
     """A metastore that requires Kerberos, without and with encryption."""
     service = "hive" if request.param == "authentication" else "sealed"
-    properties = {
-        "metastore.sasl.enabled": "true",
-        "metastore.kerberos.principal": f"{service}/localhost@{kerberos.REALM}",
-        "metastore.kerberos.keytab.file": str(kdc.keytab(f"{service}/localhost")),
-        "hadoop.security.authentication": "kerberos",
-        "hadoop.rpc.protection": request.param,
-    }
-    options = (f"-Djava.security.krb5.conf={kdc.config}",)
-    with StandaloneMetastore(
-        tmp_path_factory.mktemp("kerberized"), cache=CACHE, properties=properties, options=options
-    ) as running:
+    with kerberos.kerberized(tmp_path_factory.mktemp("kerberized"), kdc, service, protection=request.param) as running:
         kdc.log_in(kdc.keytab(f"{USER}-{service}"), f"{USER}-{service}")
         yield running
 
@@ -500,9 +487,9 @@ def test_kerberos_and_a_token(
     rules = {"hadoop.security.auth_to_local": "RULE:[1:$1](ann-.*)s/-.*// DEFAULT"}
     with HiveViewCatalog("rules", uri=uri(kerberized), warehouse=kerberized.warehouse, **service, **rules) as ruled:
         assert owners(ruled, "kerberos") == {USER}
-    config = CatalogConfig.from_properties({"uri": uri(kerberized), **service})
-    with MetastoreClient(config.connection) as client:
-        token = client.get_delegation_token(user, user)
+    delegated = catalog.store.client.delegation_token()
+    assert delegated is not None
+    token = delegated[1]
     kdc.log_out()
     error = refused(uri(kerberized), **service)
     assert error.step == f"get a ticket for {service['hive.kerberos-service-name']}/localhost"

@@ -1,6 +1,7 @@
 """An import on a Spark cluster with two executors: `python -m tests.integration.spark.cluster_import URI WAREHOUSE …`.
 
-The other arguments are the database and the journal. It prints how many views were converted.
+The other arguments are the database, the journal and properties, `KEY=VALUE`. It prints how many views were converted.
+A keytab is deleted before the run, so that executors cannot use it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
+from hive_views.config import KEYTAB_FILE
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.plan import plan_import
 from hive_views.spark.legacy_import.job import SparkImport
@@ -33,12 +35,15 @@ def start_cluster(master: str, home: Path) -> SparkSession:
     return builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
 
 
-def main(uri: str, warehouse: str, database: str, journal: str) -> None:
+def main(uri: str, warehouse: str, database: str, journal: str, *more: str) -> None:
     # Workers write into Spark's home, so it is a directory of links.
     spark = start_cluster("local-cluster[2,1,600]", Path(journal).parent / "spark")
     properties = {"uri": uri, "warehouse": warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
+    properties.update(text.split("=", 1) for text in more)
     with HiveViewCatalog("prod", **properties) as catalog:
         plan = plan_import(catalog, databases=[database])
+        if KEYTAB_FILE in properties:
+            Path(properties[KEYTAB_FILE]).unlink()
         result = SparkImport(spark, catalog, most_calls=2).run(plan, Path(journal), verify="none")
     print(sum(outcome.status is ImportStatus.CONVERTED for outcome in result.outcomes), flush=True)
     spark.stop()
