@@ -19,7 +19,7 @@ from tests.integration.materialized.duck_engine import DuckEngine
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.refresh.request import Engine
 
 DATABASE = "bench_mv"
 QUERY = "SELECT id, shop, amount, amount * 2 AS twice FROM {} WHERE amount > 10"

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from hive_views.materialized.maintenance.expire import Expired as Expired
     from hive_views.materialized.maintenance.garbage_collection import Garbage as Garbage
     from hive_views.materialized.overview import overview_page as overview_page
+    from hive_views.materialized.refresh.actions import Action as Action
+    from hive_views.materialized.refresh.actions import Mode as Mode
     from hive_views.materialized.refresh.explain import RefreshExplanation as RefreshExplanation
     from hive_views.materialized.refresh.explain import SourceChange as SourceChange
     from hive_views.materialized.refresh.failures import FailedRefresh as FailedRefresh
     from hive_views.materialized.refresh.many import RefreshOutcome as RefreshOutcome
-    from hive_views.materialized.refresh.plan import Mode as Mode
     from hive_views.materialized.refresh.plan import RefreshPlan as RefreshPlan
     from hive_views.materialized.refresh.refresh import RefreshReport as RefreshReport
-    from hive_views.materialized.refresh.stage import Engine as Engine
-    from hive_views.materialized.refresh.stage import StagingRequest as StagingRequest
+    from hive_views.materialized.refresh.request import Engine as Engine
+    from hive_views.materialized.refresh.request import StagingRequest as StagingRequest
     from hive_views.materialized.results import ListedView as ListedView
     from hive_views.materialized.results import PastRefresh as PastRefresh
     from hive_views.materialized.results import Reading as Reading

@@ -6,27 +6,24 @@ others are those of the definition. A query on a stale view reads the same rows,
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
 from hive_views.materialized.freshness.verdict import changed_tables
 from hive_views.materialized.refresh.partition_changes import PartitionSelection, partition_columns, stored_values
+from hive_views.materialized.refresh.plan import ByPartitions
 from hive_views.materialized.refresh.prepare import Observation, PreparedRefresh, observe, prepare
-from hive_views.materialized.refresh.stage import Engine, Inputs, StagingRequest, staging_request
+from hive_views.materialized.refresh.request import Inputs, StagingRequest, StagingTarget, staging_request
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.identifiers import ViewName
-    from hive_views.materialized.freshness.checker import FreshnessChecker
     from hive_views.materialized.freshness.verdict import Freshness
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.refresh.plan import RefreshPlan
-    from hive_views.materialized.table_operations import TableOperations
-    from hive_views.metastore.store import MetastoreStore
+    from hive_views.materialized.refresh.scope import RefreshScope
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class StalePartitions:
         return f"{self.stale}{total} partition(s) are stale, where {self.where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartialReading:
     """How a query reads a materialized view of which some partitions are stale."""
 
@@ -69,59 +66,62 @@ def may_have_fresh_partitions(view: MaterializedView, freshness: Freshness) -> b
     return is_partitioned and bool(changed_tables(freshness))
 
 
-def stale_partitions(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, checker: FreshnessChecker
-) -> StalePartitions | None:
+@dataclass(frozen=True)
+class _PartitionPlan:
+    """The plan of a refresh by partitions, and what it is based on."""
+
+    observation: Observation
+    prepared: PreparedRefresh
+    plan: ByPartitions
+    storage: Table
+    snapshot: Snapshot
+
+
+def stale_partitions(scope: RefreshScope) -> StalePartitions | None:
     """Return the stale partitions; None if all rows are fresh, or any may be stale."""
-    planned = _plan_by_partitions(store, tables, view, checker, None)
+    planned = _plan_by_partitions(scope)
     if planned is None:
         return None
-    _, _, plan, storage, snapshot = planned
-    assert plan.partitions is not None, "it is a plan by partitions"
-    selection = plan.partitions
-    stored = stored_values(storage, snapshot, selection.column)
+    selection = planned.plan.partitions
+    stored = stored_values(planned.storage, planned.snapshot, selection.column)
     total = None if stored is None else len(stored | set(selection.values))
     return StalePartitions(selection.column, selection.condition, len(selection.values), total)
 
 
-def partial_reading(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, checker: FreshnessChecker, engine: Engine
-) -> PartialReading | None:
+def partial_reading(scope: RefreshScope) -> PartialReading | None:
     """How a query reads the fresh partitions of a stale view; None if it cannot, or if all rows are fresh."""
-    planned = _plan_by_partitions(store, tables, view, checker, engine)
+    planned = _plan_by_partitions(scope)
     if planned is None:
         return None
-    observation, prepared, plan, storage, snapshot = planned
-    assert plan.partitions is not None, "it is a plan by partitions"
+    view, observation, prepared = scope.view, planned.observation, planned.prepared
     inputs = Inputs(view, observation.recorded, observation.sources)
-    request = staging_request(
-        view.storage_name or view.name, view, inputs, prepared.maintained, plan, prepared.schema, {}, uuid.uuid4().hex
-    )
+    target = StagingTarget.unwritten(view)
+    request = staging_request(target, inputs, prepared.maintained, planned.plan, prepared.schema)
     if any(item.live or not item.iceberg for item in request.inputs):
         return None  # what it reads is not fixed: a writer could move rows between partitions meanwhile
-    location = storage.metadata_location
-    freshness = observation.freshness
-    return PartialReading(plan.partitions, request, view.storage_name, location, snapshot.snapshot_id, freshness)
+    return PartialReading(
+        stale=planned.plan.partitions,
+        request=request,
+        storage=view.storage_name,
+        metadata_location=planned.storage.metadata_location,
+        snapshot_id=planned.snapshot.snapshot_id,
+        freshness=observation.freshness,
+    )
 
 
-def _plan_by_partitions(
-    store: MetastoreStore,
-    tables: TableOperations,
-    view: MaterializedView,
-    checker: FreshnessChecker,
-    engine: Engine | None,
-) -> tuple[Observation, PreparedRefresh, RefreshPlan, Table, Snapshot] | None:
+def _plan_by_partitions(scope: RefreshScope) -> _PartitionPlan | None:
     """Return the plan of a refresh by partitions; None if there is none, or if what is needed for it cannot be read."""
+    view = scope.view
     if view.storage is None or view.snapshot is None or not partition_columns(view.storage):
         return None
     try:
-        observation = observe(view, checker, engine)
+        observation = observe(scope)
         if not changed_tables(observation.freshness):
             return None
-        prepared = prepare(store, tables, view, observation, checker, engine)
+        prepared = prepare(scope, observation)
         if prepared.columns is not None:
             return None  # the definition has other columns than the stored rows
-        plan = next((plan for plan in prepared.plans if plan.action == "partitions"), None)
+        plan = next((plan for plan in prepared.plans if isinstance(plan, ByPartitions)), None)
     except (HiveViewsError, OSError):
         return None  # a refresh reports it
-    return None if plan is None else (observation, prepared, plan, view.storage, view.snapshot)
+    return None if plan is None else _PartitionPlan(observation, prepared, plan, view.storage, view.snapshot)

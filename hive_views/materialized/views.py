@@ -54,12 +54,13 @@ from hive_views.materialized.properties import (
     when_stale,
 )
 from hive_views.materialized.redefine import redefine, set_properties
+from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
 from hive_views.materialized.refresh.inline import catalog_names, check_definition
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
-from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
+from hive_views.materialized.refresh.scope import RefreshScope
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.drop import DropReport
     from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.dependencies.view_query import Analyzer
-    from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.refresh.request import Engine
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -486,7 +487,7 @@ class MaterializedViews:
             The stale partitions: all other stored rows are those of the definition, under the settings of the last
             refresh. None if the rows are fresh, or if a change of a source may have changed any row.
         """
-        return stale_partitions(self._store, self._tables, self.load(identifier), self._checker)
+        return stale_partitions(self._scope(self.load(identifier)))
 
     def partial_reading(self, identifier: str | Identifier, engine: Engine) -> PartialReading | None:
         """Decide how a query reads the stored rows of the fresh partitions, and the definition for the others.
@@ -498,7 +499,7 @@ class MaterializedViews:
         Returns:
             What to read; None if the rows are fresh, or if a change of a source may have changed any row.
         """
-        return partial_reading(self._store, self._tables, self.load(identifier), self._checker, engine)
+        return partial_reading(self._scope(self.load(identifier), engine))
 
     def scan(
         self,
@@ -647,7 +648,7 @@ class MaterializedViews:
                 if isinstance(outcome.error, (RefreshError, RefreshConflictError)):
                     outcome.error.completed = tuple(f"{report.name}: {report.action}" for report in reports)
                 outcome.error.add_completed_steps(
-                    *(f"{report.name} was refreshed" for report in reports if report.action != "unchanged")
+                    *(f"{report.name} was refreshed" for report in reports if report.action is not Action.UNCHANGED)
                 )
                 raise outcome.error
         return reports
@@ -666,7 +667,7 @@ class MaterializedViews:
             RefreshError: If it cannot be refreshed.
             SqlError: If its text cannot be read.
         """
-        return explain(self._store, self._tables, self.load(identifier), self._checker, engine)
+        return explain(self._scope(self.load(identifier), engine))
 
     def refresh_many(
         self,
@@ -705,7 +706,7 @@ class MaterializedViews:
                 item_progress = _with_prefix(progress, f"[{next(numbers)}/{len(names)}] ")
             view, started_ms, started = self.load(name.identifier), int(time.time() * 1000), time.monotonic()
             try:
-                return refresh(self._store, self._tables, view, self._checker, engine, Mode(mode), item_progress)
+                return refresh(self._scope(view, engine), Mode(mode), item_progress)
             except (RefreshError, SqlError) as error:
                 seconds = time.monotonic() - started
                 record_failure(self._store, view, started_ms, seconds, error.reason)
@@ -862,6 +863,9 @@ class MaterializedViews:
 
     def _load(self, name: ViewName, rows: RowCache) -> MaterializedView:
         return load_materialized(self._store, self._tables, name, self._cache, rows)
+
+    def _scope(self, view: MaterializedView, engine: Engine | None = None) -> RefreshScope:
+        return RefreshScope(self._store, self._tables, view, self._checker, engine)
 
     def _define(
         self,

@@ -19,7 +19,7 @@ from hive_views.statements.catalog_protocol import StatementCatalog, StatementVi
 
 if TYPE_CHECKING:
     from hive_views.dependencies.drop import DropReport
-    from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.refresh.request import Engine
 
 Row = tuple[str | None, ...]
 """One row of an answer."""

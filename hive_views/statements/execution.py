@@ -23,7 +23,7 @@ from hive_views.statements.databases import execute_database_statement, parse_da
 
 if TYPE_CHECKING:
     from hive_views.dependencies.view_query import Analyzer
-    from hive_views.materialized.refresh.stage import Engine
+    from hive_views.materialized.refresh.request import Engine
 
 
 def execute(

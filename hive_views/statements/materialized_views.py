@@ -12,7 +12,7 @@ from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlready
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
-from hive_views.materialized.refresh.plan import Mode
+from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.storage_layout import partitions_of, sorting_of
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
@@ -135,10 +135,10 @@ def refresh(context: StatementContext) -> Result[Any]:
         name.identifier, context.engine, mode=mode, cascade=statement.cascade
     )
     rows = tuple(
-        (str(report.name), report.action, report.why, None if report.written is None else str(report.written))
+        (str(report.name), report.action.value, report.why, None if report.written is None else str(report.written))
         for report in reports
     )
-    kind = "unchanged" if all(report.action == "unchanged" for report in reports) else "refreshed"
+    kind = "unchanged" if all(report.action is Action.UNCHANGED for report in reports) else "refreshed"
     return Result(kind, name.identifier, ("view", "action", "why", "rows_written"), rows)
 
 

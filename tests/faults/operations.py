@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.materialized.refresh.request import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.spec.changes import create
 from tests.faults import view_changes

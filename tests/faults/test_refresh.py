@@ -13,8 +13,8 @@ from thrift.Thrift import TApplicationException
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, HiveViewsError
-from hive_views.materialized.refresh.plan import Mode
-from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.materialized.refresh.actions import Mode
+from hive_views.materialized.refresh.request import StagingRequest
 from hive_views.metastore._thrift.hive_metastore.ttypes import InvalidOperationException, MetaException
 from hive_views.metastore.store import CAS_REJECTED
 from tests.conftest import CatalogFactory

@@ -13,8 +13,8 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import HiveViewsError, MetastoreError
-from hive_views.materialized.refresh.plan import Mode
-from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.materialized.refresh.actions import Mode
+from hive_views.materialized.refresh.request import StagingRequest
 from tests.integration.catalog.samples import SCHEMA, version
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.soak.ledger import Ledger, Outcome

@@ -16,6 +16,7 @@ from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.output import print_line, print_table, shown, write_file
 from hive_views.errors import RefreshError, UsageError, after_steps
+from hive_views.materialized.refresh.actions import Action, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,7 +220,7 @@ def refresh_materialized(
         )
         if not names:
             return RefreshResult(())
-    mode = "full" if full else "incremental" if incremental else "auto"
+    mode = Mode.FULL if full else Mode.INCREMENTAL if incremental else Mode.AUTO
     engine = engine_on_spark(
         catalog,
         master=spark,
@@ -636,7 +637,7 @@ def register(app: typer.Typer) -> None:
         refresh_materialized,
         _print_refreshed,
         emit=_print_progress,
-        has_failed=lambda result: any(item.action in ("failed", "skipped") for item in result.refreshed),
+        has_failed=lambda result: any(item.action in (Action.FAILED, Action.SKIPPED) for item in result.refreshed),
     )
     bind(group, "refreshes", materialized_refreshes, _print_refreshes)
     bind(group, "rows", materialized_rows, _print_rows)

@@ -44,8 +44,8 @@ from hive_views.materialized.layouts.attached import DETACHED_METADATA, Attached
 from hive_views.materialized.layouts.layout import DETACHED, Layout
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
-from hive_views.materialized.refresh.publish import discard_snapshot, published_snapshots
-from hive_views.materialized.refresh.stage import staging_prefix
+from hive_views.materialized.refresh.publish import StagedRows, discard_snapshot, published_snapshots
+from hive_views.materialized.refresh.staging_table import staging_prefix
 from hive_views.materialized.state.refresh_state import REFRESH_ID, summary_of
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import read_all_rows, table_names
@@ -167,7 +167,7 @@ def remove_view_garbage(
         storage = view.readable_storage()
         staged = storage.catalog.load_table(storage.name())
         snapshot = staged.metadata.snapshot_by_id(snapshot_id)
-        if snapshot is not None and discard_snapshot(store, view, staged, snapshot):
+        if snapshot is not None and discard_snapshot(store, view, StagedRows(staged, snapshot)):
             snapshots.append(snapshot_id)
         elif snapshot is not None:
             kept.append(KeptItem(f"snapshot {snapshot_id}", "it was published, or the storage changed concurrently"))

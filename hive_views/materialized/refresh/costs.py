@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.state.refresh_state import (
     ACTION,
     COMPARED_ROWS,
@@ -32,7 +33,7 @@ class MeasuredRefresh:
     """What an earlier refresh took."""
 
     action: str
-    """`full`, `incremental`, `partitions` or `keys`."""
+    """The recorded `Action`; another word if a later release wrote it."""
     seconds: float
     """From its start to its snapshot, by the clocks of two machines: it may be negative."""
     table_rows: int | None = None
@@ -73,8 +74,10 @@ def reason_against_keys(
         max_percent: How long a refresh by keys may take, in percent of the time of a full one.
     """
     refreshes = list(earlier)
-    full = next((item for item in refreshes if item.action == "full" and item.table_rows and item.seconds > 0), None)
-    recent = (item for item in refreshes[:_MOST_LATER_REFRESHES] if item.action == "keys" and item.seconds > 0)
+    full = next(
+        (item for item in refreshes if item.action == Action.FULL and item.table_rows and item.seconds > 0), None
+    )
+    recent = (item for item in refreshes[:_MOST_LATER_REFRESHES] if item.action == Action.KEYS and item.seconds > 0)
     by_keys = next((item for item in recent if item.compared_rows is not None), None)
     if full is None or not full.table_rows or by_keys is None or by_keys.compared_rows is None:
         return None

@@ -10,9 +10,10 @@ from pyiceberg.table.snapshots import Operation
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness
-from hive_views.materialized.refresh.plan import RefreshPlan
+from hive_views.materialized.refresh.actions import Action
+from hive_views.materialized.refresh.plan import ByKeys, ByPartitions, Full, Incremental, RefreshPlan
 from hive_views.materialized.refresh.prepare import observe, prepare
-from hive_views.materialized.refresh.stage import Engine, stored_row_count
+from hive_views.materialized.refresh.request import stored_row_count
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.analysis.incremental import IncrementalQuery, RowSelection
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
     from hive_views.materialized.freshness.cache import TableState
-    from hive_views.materialized.freshness.checker import FreshnessChecker
-    from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.table_operations import TableOperations
-    from hive_views.metastore.store import MetastoreStore
+    from hive_views.materialized.refresh.scope import RefreshScope
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class SourceChange:
         return f"{self.name}: {self.snapshots} snapshot(s) since, added {added}, removed {removed}{now}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RefreshExplanation:
     """How a refresh in the mode `auto` would compute the rows."""
 
@@ -73,9 +71,9 @@ class RefreshExplanation:
     """At most this number of rows is read by the first plan; None if it is not known."""
 
     @property
-    def action(self) -> str:
-        """`unchanged`, `full`, `incremental`, `partitions` or `keys`."""
-        return self.plans[0].action if self.plans else "unchanged"
+    def action(self) -> Action:
+        """What the refresh would do."""
+        return self.plans[0].action if self.plans else Action.UNCHANGED
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation as text."""
@@ -98,39 +96,45 @@ class RefreshExplanation:
             "freshness": self.freshness.verdict,
             "reasons": tuple(map(str, self.freshness.reasons)),
             "action": self.action,
-            "plans": [{"action": plan.action, "why": plan.why, "where": plan.where} for plan in self.plans],
+            "plans": [{"action": plan.action, "why": plan.why, "where": _condition(plan)} for plan in self.plans],
             "sources": self.changes,
             "stored_rows": self.stored_rows,
             "max_rows_read": self.max_rows_read,
         }
 
 
-def explain(
-    store: MetastoreStore,
-    tables: TableOperations,
-    view: MaterializedView,
-    checker: FreshnessChecker,
-    engine: Engine | None = None,
-) -> RefreshExplanation:
+def explain(scope: RefreshScope) -> RefreshExplanation:
     """Explain how a materialized view would be refreshed. Nothing is computed or written."""
-    observation = observe(view, checker, engine)
+    view, observation = scope.view, observe(scope)
     sources, state = observation.sources, observation.recorded.state
     changes = {name: SourceChange(name) for name in sources.hive_tables}
     rows_before: dict[ViewName, int | None] = {}
     for name, table in sources.tables.items():
         source = None if state is None else state.source(name, table.uuid)
-        metadata = checker.metadata_cache.table_metadata(str(name), table.location)
+        metadata = scope.checker.metadata_cache.table_metadata(str(name), table.location)
         changes[name] = _change(name, table, metadata, None if source is None else source.id)
         rows_before[name] = None if source is None else _total_rows(metadata, source.id)
     plans: tuple[RefreshPlan, ...] = ()
     rows_read = None
     if not observation.is_unchanged:
-        prepared = prepare(store, tables, view, observation, checker, engine)
+        prepared = prepare(scope, observation)
         plans = tuple(prepared.plans)
-        if not plans[0].reads_stored_rows:
+        if not (isinstance(plans[0], Full) and plans[0].reads_stored_rows):
             rows_read = _max_rows_read(prepared.maintained, plans[0], changes, rows_before, stored_row_count(view))
     listed = tuple(changes[name] for name in sorted(changes))
-    return RefreshExplanation(view.name, observation.freshness, plans, listed, stored_row_count(view), rows_read)
+    return RefreshExplanation(
+        name=view.name,
+        freshness=observation.freshness,
+        plans=plans,
+        changes=listed,
+        stored_rows=stored_row_count(view),
+        max_rows_read=rows_read,
+    )
+
+
+def _condition(plan: RefreshPlan) -> str | None:
+    """Return the condition that selects the partitions of a plan."""
+    return plan.partitions.condition if isinstance(plan, ByPartitions) else None
 
 
 def _total_rows(metadata: TableMetadata, snapshot_id: int | None) -> int | None:
@@ -172,8 +176,9 @@ def _max_rows_read(
     None if one is not known.
     """
     everything: Mapping[int, RowSelection] = dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW)
-    counts: list[int | None] = [rows_stored if plan.aggregate is not None else 0]
-    for selection in plan.selections if plan.action == "incremental" else (everything,):
+    is_merged = isinstance(plan, Incremental) and plan.aggregate is not None
+    counts: list[int | None] = [rows_stored if is_merged else 0]
+    for selection in plan.selections if isinstance(plan, Incremental) else (everything,):
         for number, part in selection.items():
             name = ViewName(*leaves.leaves[number].name)
             change = changes[name]
@@ -184,7 +189,7 @@ def _max_rows_read(
                 RowSelection.NONE: 0,
             }
             counts.append(by_part[part])
-    for number in plan.keys:
+    for number in plan.keys if isinstance(plan, ByKeys) else ():
         change = changes[ViewName(*leaves.leaves[number].name)]
         counts += [change.added, change.removed]
     return None if None in counts else sum(count for count in counts if count is not None)

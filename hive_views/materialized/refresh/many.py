@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.loading import is_materialized
+from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.row_codec import RowKind
@@ -90,11 +91,11 @@ class RefreshOutcome:
     """The view that it reads and whose refresh failed, so that this one was not tried."""
 
     @property
-    def action(self) -> str:
-        """The report's action, `failed` or `skipped`."""
+    def action(self) -> Action:
+        """The report's action, FAILED or SKIPPED."""
         if self.report is not None:
             return self.report.action
-        return "failed" if self.error is not None else "skipped"
+        return Action.FAILED if self.error is not None else Action.SKIPPED
 
     @property
     def why(self) -> str:

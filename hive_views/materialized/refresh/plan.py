@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from pyiceberg.types import DecimalType, DoubleType, FloatType
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, changed_tables
+from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.refresh.costs import MeasuredRefresh, reason_against_keys
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import differing_settings
@@ -32,56 +32,70 @@ if TYPE_CHECKING:
     from hive_views.materialized.state.refresh_state import RefreshState
 
 
-class Mode(Enum):
-    """How a refresh computes rows."""
-
-    AUTO = "auto"
-    """In the first of the ways `incremental`, `partitions`, `keys` and `full` that is possible; not at all if the
-    stored rows are fresh."""
-    FULL = "full"
-    """In full, even if the stored rows are fresh."""
-    INCREMENTAL = "incremental"
-    """As AUTO, but an error instead of a full refresh."""
+Positions = tuple[int, ...]
+"""The positions of the output columns of a key: its value is that of the first one that is not NULL."""
 
 
-@dataclass(frozen=True)
-class RefreshPlan:
-    """How the rows will be computed."""
+@dataclass(frozen=True, kw_only=True)
+class Full:
+    """All rows are computed."""
 
-    action: str
-    """`full`, `incremental`, `partitions` or `keys`."""
+    action: ClassVar = Action.FULL
+    why: str
+    """The reason."""
+    reads_stored_rows: bool = False
+    """Whether it reads stored rows of materialized views in place of their definitions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incremental:
+    """The results of added rows are computed, and added to the stored rows or merged with them."""
+
+    action: ClassVar = Action.INCREMENTAL
     why: str
     """The reason."""
     selections: tuple[Mapping[int, RowSelection], ...] = ()
-    """For `incremental`: one entry per query to run, with the rows that it reads of each leaf, by the leaf's number."""
+    """One entry per query to run, with the rows that it reads of each leaf, by the leaf's number."""
     aggregate: Aggregate | None = None
-    """For `incremental`: how new rows are merged with the stored ones; None appends them."""
-    partitions: PartitionSelection | None = None
-    """For `partitions`: which ones."""
-    keys: Mapping[int, Mapping[Positions, str]] = field(default_factory=dict)
-    """For `keys`: by changed leaf, the table's columns by the positions of the output columns of each key."""
-    reads_stored_rows: bool = False
-    """For `full`: whether it reads stored rows of materialized views in place of their definitions."""
-    compared_rows: int | None = None
-    """For `keys`: how many rows are compared to find the affected keys; None if it is not known."""
+    """How new rows are merged with the stored ones; None appends them."""
     in_place: bool = False
-    """For `incremental` with an aggregate: whether only the stored groups that change are written."""
-
-    @property
-    def where(self) -> str | None:
-        """For `partitions`: the condition that selects them."""
-        return None if self.partitions is None else self.partitions.condition
+    """With an aggregate: whether only the stored groups that change are written."""
 
 
-Positions = tuple[int, ...]
-"""The positions of the output columns of a key: its value is that of the first one that is not NULL."""
+@dataclass(frozen=True, kw_only=True)
+class ByPartitions:
+    """The rows of the partitions are computed that a change may concern."""
+
+    action: ClassVar = Action.PARTITIONS
+    why: str
+    """The reason."""
+    partitions: PartitionSelection
+    """Which ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByKeys:
+    """The rows with the keys of changed rows are computed."""
+
+    action: ClassVar = Action.KEYS
+    why: str
+    """The reason."""
+    keys: Mapping[int, Mapping[Positions, str]]
+    """By changed leaf, the table's columns by the positions of the output columns of each key."""
+    compared_rows: int | None
+    """How many rows are compared to find the affected keys; None if it is not known."""
+
+
+RefreshPlan = Full | Incremental | ByPartitions | ByKeys
+"""How the rows will be computed."""
+
 
 PartitionChanges = Callable[[int, int, Mapping[int, str]], "PartitionSelection"]
 """Maps a leaf, a snapshot and keys to the partitions that changed since; raises NotIncrementalError.
 The keys are the table's columns by the position of the output column."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanInput:
     """What a plan is based on."""
 
@@ -118,23 +132,23 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
     """
     why = _reason_for_full(given)
     if why is not None:
-        yield RefreshPlan("full", why)
+        yield Full(why=why)
         return
     state = given.recorded.state
     assert state is not None, "without a state everything is computed"
     changed = changed_tables(given.freshness)
     if not changed:
         grown = sorted({str(reason.source) for reason in given.freshness.reasons})
-        yield RefreshPlan("incremental", f"columns that it does not read were added to {', '.join(grown)}")
-        yield RefreshPlan("full", "its sources have other columns")
+        yield Incremental(why=f"columns that it does not read were added to {', '.join(grown)}")
+        yield Full(why="its sources have other columns")
         return
     rewritten = [
         name for name in changed if not given.tables[name].only_grew_since(_known_snapshot(state, given.tables, name))
     ]
     changed_leaves = [number for number, leaf in enumerate(given.leaves.leaves) if ViewName(*leaf.name) in changed]
     if not changed_leaves:
-        yield RefreshPlan("incremental", "only tables changed that a query in WITH reads, which is not used")
-        yield RefreshPlan("full", "its sources changed")
+        yield Incremental(why="only tables changed that a query in WITH reads, which is not used")
+        yield Full(why="its sources changed")
         return
     if rewritten:
         why = f"rows of {', '.join(map(str, rewritten))} were changed or deleted"
@@ -145,20 +159,20 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
             selections = given.leaves.added(changed_leaves, grouped=aggregate is not None)
             has_keys = aggregate is not None and None in aggregate.merge
             in_place = has_keys and given.can_replace_keys and given.merges_in_place
-            yield RefreshPlan("incremental", why, selections, aggregate, in_place=in_place)
+            yield Incremental(why=why, selections=selections, aggregate=aggregate, in_place=in_place)
         except NotIncrementalError as error:
             why = f"its definition cannot be updated from added rows: {error}"
     try:
         keys = {leaf: _keys(given, leaf) for leaf in changed_leaves}
     except NotIncrementalError as error:
-        yield RefreshPlan("full", f"{why}; keys: {error}")
+        yield Full(why=f"{why}; keys: {error}")
         return
     if len(changed) == 1 and len(keys) == 1:
         [(leaf, columns)] = keys.items()
         single = {positions[0]: column for positions, column in columns.items() if len(positions) == 1}
         try:
             partitions = changed_partitions(leaf, _known_snapshot(state, given.tables, changed[0]), single)
-            yield RefreshPlan("partitions", f"{why}, where {partitions.condition}", partitions=partitions)
+            yield ByPartitions(why=f"{why}, where {partitions.condition}", partitions=partitions)
         except NotIncrementalError as error:
             why = f"{why}; partitions: {error}"
     if given.can_replace_keys:
@@ -171,10 +185,10 @@ def plan_refresh(given: PlanInput, changed_partitions: PartitionChanges) -> Iter
             chosen = {leaf: {at: columns[at] for at in common} for leaf, columns in keys.items()}
             names = [[given.schema.fields[at].name for at in positions] for positions in common]
             listed = ", ".join(name[0] if len(name) == 1 else f"coalesce({', '.join(name)})" for name in names)
-            yield RefreshPlan("keys", f"{why}; by the keys {listed}", keys=chosen, compared_rows=compared_rows)
+            yield ByKeys(why=f"{why}; by the keys {listed}", keys=chosen, compared_rows=compared_rows)
         else:
             why = f"{why}; keys: the changed tables have no key in common"
-    yield RefreshPlan("full", why)
+    yield Full(why=why)
 
 
 _MIN_COMPARED_ROWS = 100_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,11 +19,12 @@ from hive_views.materialized.properties import (
     max_keys_time_percent,
 )
 from hive_views.materialized.redefine import new_storage_columns
+from hive_views.materialized.refresh.actions import Mode
 from hive_views.materialized.refresh.costs import measured_refreshes
 from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import PartitionSelection, changed_partitions
-from hive_views.materialized.refresh.plan import Mode, PlanInput, RefreshPlan, plan_refresh, table_rows
-from hive_views.materialized.refresh.stage import Engine, Inputs, merges_in_place, staging_request
+from hive_views.materialized.refresh.plan import Full, PlanInput, RefreshPlan, plan_refresh, table_rows
+from hive_views.materialized.refresh.request import Inputs, StagingTarget, merges_in_place, staging_request
 from hive_views.spec.session_settings import can_change_results, differing_settings
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
@@ -33,13 +33,11 @@ from hive_views.sql.analysis.references import find_nondeterminism, without_date
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
-    from hive_views.materialized.freshness.checker import FreshnessChecker
     from hive_views.materialized.freshness.sources import Sources
     from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.table_operations import TableOperations
+    from hive_views.materialized.refresh.scope import RefreshScope
     from hive_views.metastore.queries import RowCache
-    from hive_views.metastore.store import MetastoreStore
     from hive_views.sql.analysis.incremental import IncrementalQuery
 
 
@@ -64,7 +62,7 @@ class Observation:
         return self.freshness.is_fresh and not differing_settings(self.recorded.settings, self.settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedRefresh:
     """How a refresh will compute the rows."""
 
@@ -89,13 +87,14 @@ class PreparedRefresh:
 
     def query_of(self, plan: RefreshPlan) -> IncrementalQuery:
         """Return the definition in the form that a plan computes."""
-        if plan.action != "full":
+        if not isinstance(plan, Full):
             return self.maintained
         return self.over_stored_rows if plan.reads_stored_rows else self.leaves
 
 
-def observe(view: MaterializedView, checker: FreshnessChecker, engine: Engine | None = None) -> Observation:
+def observe(scope: RefreshScope) -> Observation:
     """Check a materialized view and its sources. Without an engine, the settings of the last refresh are assumed."""
+    view, checker, engine = scope.view, scope.checker, scope.engine
     _check_storage(view, view.readable_storage().metadata.properties)
     rows = checker.rows(view.name)
     sources, freshness = checker.check(view, rows)
@@ -108,52 +107,34 @@ def observe(view: MaterializedView, checker: FreshnessChecker, engine: Engine | 
     return Observation(sources, freshness, recorded, settings, rows)
 
 
-def prepare(
-    store: MetastoreStore,
-    tables: TableOperations,
-    view: MaterializedView,
-    observation: Observation,
-    checker: FreshnessChecker,
-    engine: Engine | None = None,
-    mode: Mode = Mode.AUTO,
-) -> PreparedRefresh:
+def prepare(scope: RefreshScope, observation: Observation, mode: Mode = Mode.AUTO) -> PreparedRefresh:
     """Plan a refresh. Nothing is written."""
+    store, view, engine = scope.store, scope.view, scope.engine
     storage = view.readable_storage()
     sources, recorded = observation.sources, observation.recorded
     columns = new_storage_columns(view)
     schema = storage.schema() if columns is None else columns
-    catalogs = catalog_names(store, tables.name)
+    catalogs = catalog_names(store, scope.tables.name)
     leaves = inline(view.name, view.metadata, sources, catalogs)
     _check_leaves(view, sources, leaves)
-    functions = find_nondeterminism(leaves.sql, leaves.dialect)
-    full_plan = RefreshPlan("full", "it was requested")
-    if without_datetime_words(functions) != functions:
-        if engine is None:  # as the last refresh decided
-            casts: bool | None = recorded.state is None or functions == recorded.unrepeatable
-        else:
-            target = view.storage_name or view.name
-            inputs = Inputs(view, recorded, sources)
-            request = staging_request(target, view, inputs, leaves, full_plan, schema, {}, uuid.uuid4().hex)
-            casts = engine.casts_relative_times(request)
-        if casts is False:
-            functions = without_datetime_words(functions)
+    functions = _unrepeatable_functions(scope, observation, leaves, schema)
     maintained = for_maintenance(leaves, view.name, sources)
-    plans: Iterable[RefreshPlan] = (full_plan,)
+    plans: Iterable[RefreshPlan] = (Full(why="it was requested"),)
     if mode is not Mode.FULL:
         given = PlanInput(
-            recorded,
-            observation.freshness,
-            sources.tables,
-            maintained,
-            schema,
-            not functions or is_true(view.properties, REPEATABLE),
-            observation.settings,
-            engine is None or engine.can_replace_keys,
-            engine is None or engine.can_compare_files,
-            merges_in_place(view),
-            max_compared_percent(view.properties) if mode is Mode.AUTO else None,
-            max_keys_time_percent(view.properties) if mode is Mode.AUTO else None,
-            tuple(measured_refreshes(storage.metadata, sources.observed.definition or "")),
+            recorded=recorded,
+            freshness=observation.freshness,
+            tables=sources.tables,
+            leaves=maintained,
+            schema=schema,
+            is_repeatable=not functions or is_true(view.properties, REPEATABLE),
+            settings=observation.settings,
+            can_replace_keys=engine is None or engine.can_replace_keys,
+            can_compare_files=engine is None or engine.can_compare_files,
+            merges_in_place=merges_in_place(view),
+            max_compared_percent=max_compared_percent(view.properties) if mode is Mode.AUTO else None,
+            max_keys_time_percent=max_keys_time_percent(view.properties) if mode is Mode.AUTO else None,
+            earlier=tuple(measured_refreshes(storage.metadata, sources.observed.definition or "")),
         )
 
         def partitions(leaf: int, since: int, keys: Mapping[int, str]) -> PartitionSelection:
@@ -164,27 +145,54 @@ def prepare(
         plans = plan_refresh(given, partitions)
     storages: tuple[StoredSource, ...] = ()
     if mode is Mode.AUTO and is_true(view.properties, READ_STORED_ROWS):
-        storages = tuple(_fresh_storages(store, tables, observation, checker))
+        storages = tuple(_fresh_storages(scope, observation))
     over_stored_rows = inline(view.name, view.metadata, sources, catalogs, storages) if storages else leaves
     if storages:
         tables_read = {ViewName(*leaf.name) for leaf in over_stored_rows.leaves}
         storages = tuple(storage for storage in storages if storage.table in tables_read)
         plans = _with_stored_rows(plans, storages)
     rows = table_rows(leaves, sources.tables)
-    return PreparedRefresh(columns, schema, leaves, over_stored_rows, storages, maintained, functions, rows, plans)
+    return PreparedRefresh(
+        columns=columns,
+        schema=schema,
+        leaves=leaves,
+        over_stored_rows=over_stored_rows,
+        storages=storages,
+        maintained=maintained,
+        functions=functions,
+        table_rows=rows,
+        plans=plans,
+    )
 
 
-def _fresh_storages(
-    store: MetastoreStore, tables: TableOperations, observation: Observation, checker: FreshnessChecker
-) -> Iterator[StoredSource]:
+def _unrepeatable_functions(
+    scope: RefreshScope, observation: Observation, leaves: IncrementalQuery, schema: Schema
+) -> tuple[str, ...]:
+    """Return the nondeterministic functions of a definition; words such as `now` only if the engine casts them."""
+    recorded = observation.recorded
+    functions = find_nondeterminism(leaves.sql, leaves.dialect)
+    if without_datetime_words(functions) == functions:
+        return functions
+    if scope.engine is None:  # as the last refresh decided
+        casts: bool | None = recorded.state is None or functions == recorded.unrepeatable
+    else:
+        inputs = Inputs(scope.view, recorded, observation.sources)
+        plan = Full(why="it was requested")
+        request = staging_request(StagingTarget.unwritten(scope.view), inputs, leaves, plan, schema)
+        casts = scope.engine.casts_relative_times(request)
+    return without_datetime_words(functions) if casts is False else functions
+
+
+def _fresh_storages(scope: RefreshScope, observation: Observation) -> Iterator[StoredSource]:
     """The materialized views among the sources whose stored rows are those of their definitions in the observed state.
 
     They must have been computed under the engine's settings.
     """
+    checker = scope.checker
     for name in observation.sources.views:
         rows = observation.rows.shared()
         try:
-            source = load_materialized(store, tables, name, checker.metadata_cache, rows)
+            source = load_materialized(scope.store, scope.tables, name, checker.metadata_cache, rows)
             sources, freshness = checker.check(source, rows)
         except HiveViewsError:  # a plain view (NotMaterializedError), or one that cannot be read
             continue
@@ -201,7 +209,7 @@ def _fresh_storages(
 def _with_stored_rows(plans: Iterable[RefreshPlan], storages: Sequence[StoredSource]) -> Iterator[RefreshPlan]:
     """Yield the plans, with one over stored rows before each that computes everything from the tables."""
     for plan in plans:
-        if plan.action == "full":
+        if isinstance(plan, Full):
             names = ", ".join(str(storage.view) for storage in storages)
             yield replace(plan, why=f"{plan.why}; from the stored rows of {names}", reads_stored_rows=True)
         yield plan

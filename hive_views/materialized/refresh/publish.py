@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
@@ -22,8 +23,9 @@ from pyiceberg.table.update import (
 from hive_views.errors import CommitFailedError, NoSuchViewError, RefreshConflictError
 from hive_views.materialized.layouts.attached import AttachedStorage
 from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.redefine import AssertStorage, schema_updates
-from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.staleness_policy import METADATA, is_true
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -42,19 +44,27 @@ REFRESH_TAG = "hive-views-refresh"
 then expires snapshots."""
 
 
+@dataclass(frozen=True)
+class StagedRows:
+    """The rows of a refresh, which no reader sees yet."""
+
+    table: Table
+    """The table where they were staged."""
+    snapshot: Snapshot
+    """The snapshot with the rows."""
+    columns: Schema | None = None
+    """The new columns of the storage table; the rows were then staged in a table of their own."""
+
+
 def publish(
     store: MetastoreStore,
     view: MaterializedView,
-    staged: Table,
-    snapshot: Snapshot,
+    staged: StagedRows,
     state: RefreshState,
     properties: Mapping[str, str],
-    *,
-    keep: bool,
-    columns: Schema | None = None,
 ) -> None:
     """Make a staged snapshot the current one, if the storage table did not change since the refresh started."""
-    storage = view.readable_storage()
+    storage, snapshot, columns = view.readable_storage(), staged.snapshot, staged.columns
     make_current = SetSnapshotRefUpdate.model_validate(
         {"ref-name": _MAIN, "type": "branch", "snapshot-id": snapshot.snapshot_id}
     )
@@ -67,12 +77,13 @@ def publish(
     )
     if view.layout is Layout.ATTACHED:
         refreshes = AttachedStorage.of(storage.metadata.properties)
+        keep = is_true(view.properties, TIME_TRAVEL)
         refreshes = refreshes.with_refresh(state, sequence_number=snapshot.sequence_number, keep=keep)
         properties = {**properties, METADATA: refreshes.encode()}
     updates: tuple[TableUpdate, ...] = (make_current, set_tag)
     if properties:
         updates += (SetPropertiesUpdate(updates=dict(properties)),)
-    target = staged
+    target = staged.table
     if view.layout is Layout.ATTACHED or columns is not None:  # staged in a table of its own
         target = storage
         new_columns = schema_updates(columns) if columns is not None else ()
@@ -81,26 +92,17 @@ def publish(
         target.catalog.commit_table(target, is_unchanged, updates)
     except (CommitFailedError, CommitFailedException) as error:
         if not getattr(error, "may_take_effect", False):
-            discard_snapshot(store, view, staged, snapshot, is_separate=columns is not None)
+            discard_snapshot(store, view, staged)
         raise RefreshConflictError(
             str(view.name),
             f"its storage changed concurrently, or is locked ({error}). Refresh it again if it is stale",
         ) from error
 
 
-def discard_snapshot(
-    store: MetastoreStore,
-    view: MaterializedView,
-    staged: Table,
-    snapshot: Snapshot,
-    *,
-    is_separate: bool = False,
-) -> bool:
-    """Remove a staged snapshot with the files that only it has; returns whether it was removed.
-
-    `is_separate` says that it was staged in a table of its own, because the storage table gets other columns.
-    """
-    if is_separate or view.layout is Layout.ATTACHED:
+def discard_snapshot(store: MetastoreStore, view: MaterializedView, staged: StagedRows) -> bool:
+    """Remove a staged snapshot with the files that only it has; returns whether it was removed."""
+    table, snapshot = staged.table, staged.snapshot
+    if staged.columns is not None or view.layout is Layout.ATTACHED:
         storage = view.readable_storage()
         try:
             if storage.catalog.load_table(storage.name()).metadata.snapshot_by_id(snapshot.snapshot_id):
@@ -108,16 +110,16 @@ def discard_snapshot(
         except (NoSuchViewError, NoSuchTableError):
             logger.info("The view %s was dropped during its refresh", view.name)
     else:
-        current = staged.catalog.load_table(staged.name())
-        if current.metadata.table_uuid != staged.metadata.table_uuid:
+        current = table.catalog.load_table(table.name())
+        if current.metadata.table_uuid != table.metadata.table_uuid:
             return False
         if snapshot.snapshot_id in published_snapshots(current):
             return False  # a commit whose outcome was unknown had succeeded
         try:
-            staged.catalog.commit_table(
-                staged,
+            table.catalog.commit_table(
+                table,
                 (
-                    AssertTableUUID(uuid=staged.metadata.table_uuid),
+                    AssertTableUUID(uuid=table.metadata.table_uuid),
                     AssertRefSnapshotId.model_validate(
                         {"ref": _MAIN, "snapshot-id": current.metadata.current_snapshot_id}
                     ),
@@ -128,7 +130,7 @@ def discard_snapshot(
             # Garbage collection finds the snapshot later; until then it needs its files.
             logger.warning("The unpublished snapshot %s of %s is left: %s", snapshot.snapshot_id, view.name, error)
             return False
-    for location in sorted(_files_added_by(staged, snapshot)):
+    for location in sorted(_files_added_by(table, snapshot)):
         store.files.delete(location)
     return True
 

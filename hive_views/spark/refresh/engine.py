@@ -14,12 +14,19 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from pyiceberg.types import DecimalType
+from typing_extensions import assert_never
 
 from hive_views.errors import RefreshError, SqlError
-from hive_views.materialized.refresh.stage import (
+from hive_views.materialized.refresh.request import (
     KEYS_VIEW,
-    Action,
+    Append,
     Input,
+    Key,
+    MergeFunction,
+    MergeGroups,
+    Overwrite,
+    ReplaceKeys,
+    ReplacePartitions,
     StagingRequest,
     key_name,
     key_value,
@@ -50,7 +57,7 @@ from hive_views.sql.types.spark_types import spark_type
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
     from pyspark.sql.types import DataType, StructType
 
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -69,7 +76,7 @@ def _check_types(work: StagingRequest, computed: StructType) -> None:
     for column, stored in zip(computed.fields, work.schema.fields, strict=True):
         if not _can_store(column.dataType, stored.field_type):
             raise RefreshError(
-                str(work.target),
+                str(work.target.table),
                 f"column {stored.name} is of type {spark_type(stored.field_type)}, and the query "
                 f"returns {column.dataType.simpleString()}. If a source's column was widened since, give the view its "
                 "query again in a ViewSession (ALTER MATERIALIZED VIEW … AS …), which changes the stored type; "
@@ -135,23 +142,23 @@ def _without_maps(value: str, kind: DataType, depth: int = 0) -> str:
     return value
 
 
-def _condition(alias: str, keys: Iterable[tuple[str, ...]], conditions: Iterable[KeyCondition]) -> str:
+def _condition(alias: str, keys: Iterable[Key], conditions: Iterable[KeyCondition]) -> str:
     """Return the condition that a row may have one of the affected keys, by constants alone."""
     pairs = zip(keys, conditions, strict=True)
     return " AND ".join(item.on(key_value(alias, columns)) for columns, item in pairs)
 
 
-def _replacement(work: StagingRequest, target: str, rows: DataFrame, is_candidate: str) -> str:
+def _replacement(work: StagingRequest, write: ReplaceKeys, target: str, rows: DataFrame, is_candidate: str) -> str:
     """Return the MERGE that deletes the stored rows of the affected keys, and inserts the new rows."""
     rows.createOrReplaceTempView(_ROWS_VIEW)
     listed = ", ".join(map(quote_identifier, work.columns))
-    keys = [key_name(number) for number in range(len(work.keys))]
+    keys = [key_name(number) for number in range(len(write.keys))]
     source = (
         f"SELECT {listed}, {', '.join(f'NULL AS {key}' for key in keys)}, false AS {_IS_KEY} FROM {_ROWS_VIEW} "
         f"UNION ALL SELECT {', '.join('NULL' for _ in work.columns)}, {', '.join(keys)}, true FROM {KEYS_VIEW}"
     )
     is_key = " AND ".join(
-        f"{key_value('t', columns)} <=> s.{key}" for columns, key in zip(work.keys, keys, strict=True)
+        f"{key_value('t', columns)} <=> s.{key}" for columns, key in zip(write.keys, keys, strict=True)
     )
     return (
         f"MERGE INTO {target} AS t USING ({source}) AS s ON s.{_IS_KEY} AND {is_key} AND {is_candidate} "
@@ -159,26 +166,30 @@ def _replacement(work: StagingRequest, target: str, rows: DataFrame, is_candidat
     )
 
 
-def _group_update(work: StagingRequest, target: str, rows: DataFrame) -> str:
+_MERGED_VALUES = {
+    MergeFunction.SUM: "coalesce(t.{name} + s.{name}, t.{name}, s.{name})",
+    MergeFunction.MIN: "least(t.{name}, s.{name})",
+    MergeFunction.MAX: "greatest(t.{name}, s.{name})",
+}
+"""The merged value of a stored and a new one."""
+
+
+def _group_update(work: StagingRequest, write: MergeGroups, target: str, rows: DataFrame) -> str:
     """Return the MERGE that updates the rows of the groups that change, and inserts the others."""
     rows = rows.localCheckpoint()
     rows.createOrReplaceTempView(_ROWS_VIEW)
     # Equal numbers of different types have different hash values, so the conditions need the stored types.
     types = {field.name: spark_type(field.field_type, quote_identifier) for field in work.schema.fields}
-    stored = [f"CAST({quote_identifier(name)} AS {types[name]}) AS {quote_identifier(name)}" for (name,) in work.keys]
+    stored = [f"CAST({quote_identifier(name)} AS {types[name]}) AS {quote_identifier(name)}" for (name,) in write.keys]
     _, conditions = key_conditions(rows.selectExpr(*stored))
-    is_group = " AND ".join(f"{key_value('t', columns)} <=> {key_value('s', columns)}" for columns in work.keys)
-    is_group = f"{is_group} AND {_condition('t', work.keys, conditions)}"
+    is_group = " AND ".join(f"{key_value('t', columns)} <=> {key_value('s', columns)}" for columns in write.keys)
+    is_group = f"{is_group} AND {_condition('t', write.keys, conditions)}"
     updates = []
     for field in work.schema.fields:
-        name, how = quote_identifier(field.name), work.merges.get(field.name)
-        merged = {
-            "sum": f"coalesce(t.{name} + s.{name}, t.{name}, s.{name})",
-            "min": f"least(t.{name}, s.{name})",
-            "max": f"greatest(t.{name}, s.{name})",
-        }
-        if how is not None:
-            updates.append(f"t.{name} = {merged_type(merged[how], field.field_type)}")
+        name, function = quote_identifier(field.name), write.functions.get(field.name)
+        if function is not None:
+            value = _MERGED_VALUES[function].format(name=name)
+            updates.append(f"t.{name} = {merged_type(value, field.field_type)}")
     update = f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} " if updates else ""
     return (
         f"MERGE INTO {target} AS t USING {_ROWS_VIEW} AS s ON {is_group} {update}WHEN NOT MATCHED THEN {_insert(work)}"
@@ -195,7 +206,7 @@ _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 
 def _merge(session: SparkSession, work: StagingRequest, statement: str) -> None:
     """Run a MERGE whose snapshot gets the summary and the write options of a request."""
-    settings = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.summary.items()}
+    settings = {f"{_SNAPSHOT_PROPERTY}{key}": value for key, value in work.target.summary.items()}
     settings |= {f"{_ICEBERG_PREFIX}{key}": value for key, value in work.options.items()}
     try:
         for key, value in settings.items():
@@ -204,6 +215,16 @@ def _merge(session: SparkSession, work: StagingRequest, statement: str) -> None:
     finally:
         for key in settings:
             session.conf.unset(key)
+
+
+def _writer(work: StagingRequest, target: str, rows: DataFrame) -> DataFrameWriterV2:
+    """Return a writer whose snapshot gets the summary and the write options of a request."""
+    writer = rows.writeTo(target)
+    for key, value in work.target.summary.items():
+        writer = writer.option(f"snapshot-property.{key}", value)
+    for key, value in work.options.items():
+        writer = writer.option(key, value)
+    return writer
 
 
 def _casts_relative_times(frame: DataFrame) -> bool:
@@ -262,15 +283,15 @@ class SparkEngine:
         self.can_compare_files = can_use(spark, Feature.FILE_COMPARISON)
 
     def settings(self, keys: Collection[str] = ()) -> dict[str, str]:
-        """Return the session settings that affect query results; see `hive_views.materialized.refresh.stage.Engine`."""
+        """Return the session settings that affect query results; see `Engine` of `materialized.refresh.request`."""
         return result_settings(self._spark, keys)
 
     def stage(self, work: StagingRequest) -> None:
-        """Write the rows as a staged snapshot; see `hive_views.materialized.refresh.stage.Engine`."""
+        """Write the rows as a staged snapshot; see `Engine` of `materialized.refresh.request`."""
         joins_quotes = not reads_doubled_quotes(self._spark.version)
         if joins_quotes and any(find_doubled_quote(query) is not None for query in work.queries):
             raise RefreshError(
-                str(work.target),
+                str(work.target.table),
                 f"its query has a doubled quote in a literal, such as 'it''s', which Spark {self._spark.version} "
                 "reads without the quote: replace it by \\', or refresh with Spark 4.1",
             )
@@ -317,16 +338,16 @@ class SparkEngine:
             session = self._open_session()
         except session_errors as error:
             raise RefreshError(
-                str(work.target), f"Spark cannot open a second session for a refresh: {error}"
+                str(work.target.table), f"Spark cannot open a second session for a refresh: {error}"
             ) from error
         try:
-            session.conf.set(WAP_ID, work.refresh_id)
+            session.conf.set(WAP_ID, work.target.refresh_id)
             with active_session(session), ExitStack() as comparisons:
                 for item in work.inputs:
                     self._read(session, item, comparisons).createOrReplaceTempView(item.alias)
                 yield session
         except spark_exceptions() as error:
-            raise RefreshError(str(work.target), f"Spark: {error}") from error
+            raise RefreshError(str(work.target.table), f"Spark: {error}") from error
         finally:
             try:
                 session.conf.unset(WAP_ID)
@@ -334,7 +355,7 @@ class SparkEngine:
                     session.catalog.dropTempView(item.alias)
             except spark_exceptions() as error:
                 # The views and the setting end with the session anyway. The error must not hide the refresh's outcome.
-                logger.info("Could not clean up the session of a refresh of %s: %s", work.target, error)
+                logger.info("Could not clean up the session of a refresh of %s: %s", work.target.table, error)
             end_session(session)
 
     def _open_session(self) -> SparkSession:
@@ -420,7 +441,7 @@ class SparkEngine:
             part = session.sql(query).toDF(*work.columns)
             whole = part if whole is None else whole.unionAll(part)
         if whole is None:
-            raise RefreshError(str(work.target), "it has no query to run")
+            raise RefreshError(str(work.target.table), "it has no query to run")
         _check_types(work, whole.schema)
         return whole
 
@@ -431,33 +452,34 @@ class SparkEngine:
             # If a process has classic and Connect sessions, the functions of `pyspark.sql` are the classic ones.
             from pyspark.sql.connect.functions import expr, lit
 
-        keys = None
-        if work.keys_query is not None:
-            # A cached result would be computed again: Spark 4.1 loads the tables of temporary views anew.
-            keys = session.sql(work.keys_query).localCheckpoint()
-            keys.createOrReplaceTempView(KEYS_VIEW)
-        whole = self._computed_rows(session, work)
-        target = quote_name((self._name, *work.target.identifier))
-        if keys is not None:
-            count, conditions = key_conditions(keys)
-            if count > work.max_keys:
-                raise RefreshError(str(work.target), f"{count} keys changed, more than {work.max_keys}")
-            if count:
-                rows = whole.where(_condition("", work.keys, conditions))
-                is_candidate = _condition("t", work.keys, conditions)
-                _merge(session, work, _replacement(work, target, rows, is_candidate))
-                return
-        if work.action is Action.MERGE:
-            _merge(session, work, _group_update(work, target, whole))
+        target, write = quote_name((self._name, *work.target.table.identifier)), work.write
+        if isinstance(write, ReplaceKeys):
+            self._replace_keys(session, work, write, target)
             return
-        writer = whole.writeTo(target)
-        for key, value in work.summary.items():
-            writer = writer.option(f"snapshot-property.{key}", value)
-        for key, value in work.options.items():
-            writer = writer.option(key, value)
-        if work.action in (Action.APPEND, Action.KEYS):  # without affected keys there are no rows
-            writer.append()
-        elif work.action is Action.PARTITIONS:
-            writer.overwrite(expr(work.where or "false"))
-        else:
-            writer.overwrite(lit(True))
+        rows = self._computed_rows(session, work)
+        match write:
+            case MergeGroups():
+                _merge(session, work, _group_update(work, write, target, rows))
+            case Append():
+                _writer(work, target, rows).append()
+            case ReplacePartitions():
+                _writer(work, target, rows).overwrite(expr(write.where))
+            case Overwrite():
+                _writer(work, target, rows).overwrite(lit(True))
+            case _:
+                assert_never(write)
+
+    def _replace_keys(self, session: SparkSession, work: StagingRequest, write: ReplaceKeys, target: str) -> None:
+        # A cached result would be computed again: Spark 4.1 loads the tables of temporary views anew.
+        keys = session.sql(write.query).localCheckpoint()
+        keys.createOrReplaceTempView(KEYS_VIEW)
+        rows = self._computed_rows(session, work)
+        count, conditions = key_conditions(keys)
+        if count > write.limit:
+            raise RefreshError(str(work.target.table), f"{count} keys changed, more than {write.limit}")
+        if not count:
+            _writer(work, target, rows).append()  # there are no rows
+            return
+        rows = rows.where(_condition("", write.keys, conditions))
+        is_candidate = _condition("t", write.keys, conditions)
+        _merge(session, work, _replacement(work, write, target, rows, is_candidate))

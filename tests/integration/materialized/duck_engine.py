@@ -15,7 +15,19 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, TableUpdate
 
 from hive_views import HiveViewCatalog
-from hive_views.materialized.refresh.stage import KEYS_VIEW, Action, Input, StagingRequest, key_name, key_value
+from hive_views.materialized.refresh.request import (
+    KEYS_VIEW,
+    Append,
+    Input,
+    MergeGroups,
+    Overwrite,
+    ReplaceKeys,
+    ReplacePartitions,
+    StagingRequest,
+    Write,
+    key_name,
+    key_value,
+)
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT
 from hive_views.spec.session_settings import TIME_ZONE
 from hive_views.sql.analysis.incremental import RowSelection
@@ -41,10 +53,10 @@ class DuckEngine:
 
     def stage(self, work: StagingRequest) -> int:
         self.works.append(work)
-        table = self.catalog.load_table(work.target.identifier)
+        table = self.catalog.load_table(work.target.table.identifier)
         rows = self.rows(work)
-        action = Action.OVERWRITE if work.action in (Action.KEYS, Action.MERGE) else work.action
-        return stage_rows(table, rows, action, dict(work.summary), f"branch_{work.refresh_id}", work.where)
+        write = Overwrite() if isinstance(work.write, ReplaceKeys | MergeGroups) else work.write
+        return stage_rows(table, rows, write, dict(work.target.summary), f"branch_{work.target.refresh_id}")
 
     def rows(self, work: StagingRequest) -> pa.Table:
         connection = duckdb.connect(config={"threads": 1})
@@ -52,30 +64,37 @@ class DuckEngine:
             connection.execute(f"SET TimeZone = '{self._settings[TIME_ZONE]}'")
         for item in work.inputs:
             connection.register(item.alias, self.read(item))
-        target = schema_to_pyarrow(self.catalog.load_table(work.target.identifier).schema(), include_field_ids=False)
-        if work.keys_query is not None:
-            connection.register(KEYS_VIEW, connection.sql(translated(work.keys_query)).to_arrow_table())
+        target = schema_to_pyarrow(
+            self.catalog.load_table(work.target.table.identifier).schema(), include_field_ids=False
+        )
+        if isinstance(work.write, ReplaceKeys):
+            connection.register(KEYS_VIEW, connection.sql(translated(work.write.query)).to_arrow_table())
         parts = []
         for query in work.queries:
             result = connection.sql(translated(query)).to_arrow_table().rename_columns(list(work.columns))
             parts.append(result.cast(target))
         rows = pa.concat_tables(parts) if parts else target.empty_table()
-        if work.action not in (Action.KEYS, Action.MERGE):
+        if not isinstance(work.write, ReplaceKeys | MergeGroups):
             return rows
         connection.register("hive_views_new", rows)
-        connection.register("hive_views_stored", self.catalog.load_table(work.target.identifier).scan().to_arrow())
+        connection.register(
+            "hive_views_stored", self.catalog.load_table(work.target.table.identifier).scan().to_arrow()
+        )
         listed = ", ".join(f"`{column}`" for column in work.columns)
-        if work.action is Action.KEYS:
-            is_key = " AND ".join(f"{key_value('t', key)} <=> s.{key_name(at)}" for at, key in enumerate(work.keys))
+        if isinstance(work.write, ReplaceKeys):
+            is_key = " AND ".join(
+                f"{key_value('t', key)} <=> s.{key_name(at)}" for at, key in enumerate(work.write.keys)
+            )
             query = f"SELECT {listed} FROM hive_views_stored AS t LEFT ANTI JOIN {KEYS_VIEW} AS s ON {is_key} "
             query += f"UNION ALL SELECT {listed} FROM hive_views_new"
         else:
+            functions = work.write.functions
             both = f"SELECT {listed} FROM hive_views_stored UNION ALL SELECT {listed} FROM hive_views_new"
             items = [
-                f"{work.merges[name]}(`{name}`) AS `{name}`" if name in work.merges else f"`{name}`"
+                f"{functions[name].value}(`{name}`) AS `{name}`" if name in functions else f"`{name}`"
                 for name in work.columns
             ]
-            group = ", ".join(f"`{name}`" for [name] in work.keys)
+            group = ", ".join(f"`{name}`" for [name] in work.write.keys)
             query = f"SELECT {', '.join(items)} FROM ({both}) AS b GROUP BY {group}"
         return connection.sql(translated(query)).to_arrow_table().cast(target)
 
@@ -142,9 +161,7 @@ def bag(rows: list[tuple]) -> list[tuple]:
     return sorted((tuple(row) for row in rows), key=repr)
 
 
-def stage_rows(
-    table: Table, rows: pa.Table, action: Action, summary: dict[str, str], branch: str, where: str | None = None
-) -> int:
+def stage_rows(table: Table, rows: pa.Table, write: Write, summary: dict[str, str], branch: str) -> int:
     """Write rows as a snapshot that no branch names."""
     current = table.metadata.current_snapshot_id
     if current is not None:
@@ -152,9 +169,10 @@ def stage_rows(
     with table.transaction() as transaction:
         # A table without snapshots has no branch to begin one from; without one, the snapshot is only added.
         update = transaction.update_snapshot(snapshot_properties=summary, branch=None if current is None else branch)
-        with update.fast_append() if action is Action.APPEND else update.overwrite() as producer:
-            if action is not Action.APPEND and current is not None:
-                scan = table.scan(row_filter=where.replace("`", "")) if where else table.scan()
+        with update.fast_append() if isinstance(write, Append) else update.overwrite() as producer:
+            if not isinstance(write, Append) and current is not None:
+                where = write.where.replace("`", "") if isinstance(write, ReplacePartitions) else None
+                scan = table.scan(row_filter=where) if where else table.scan()
                 for task in scan.plan_files():
                     producer.delete_data_file(task.file)
             if rows.num_rows:

@@ -7,7 +7,7 @@ import pytest
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause, Verdict
 from hive_views.materialized.properties import READ_STORED_ROWS
-from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.materialized.refresh.request import StagingRequest
 from hive_views.spec.session_settings import ANSI, TIME_ZONE, encode
 from tests.integration.materialized.conftest import SAMPLED_LAYOUTS, amounts, rows
 from tests.integration.materialized.duck_engine import DuckEngine
@@ -145,7 +145,7 @@ class _ExpiredRows(DuckEngine):
 
     def stage(self, work: StagingRequest) -> int:
         if any(item.table.name == "low__storage" for item in work.inputs):
-            raise RefreshError(str(work.target), "no such snapshot")
+            raise RefreshError(str(work.target.table), "no such snapshot")
         return super().stage(work)
 
 

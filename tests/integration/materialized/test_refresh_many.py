@@ -8,7 +8,7 @@ import pytest
 
 from hive_views.errors import InvalidPropertyError, RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.refresh.stage import StagingRequest
+from hive_views.materialized.refresh.request import StagingRequest
 from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
@@ -24,8 +24,8 @@ class FailingEngine(DuckEngine):
         self.error = error
 
     def stage(self, work: StagingRequest) -> int:
-        if work.target.name.startswith(self.fails):
-            raise RefreshError(str(work.target), self.error)
+        if work.target.table.name.startswith(self.fails):
+            raise RefreshError(str(work.target.table), self.error)
         return super().stage(work)
 
 
@@ -97,7 +97,7 @@ class _DroppingEngine(DuckEngine):
 
     def stage(self, work: StagingRequest) -> int:
         self.catalog.materialized.drop(self._view)
-        raise RefreshError(str(work.target), "a file is gone")
+        raise RefreshError(str(work.target.table), "a file is gone")
 
 
 class _FailingConcurrently(FailingEngine):
@@ -107,7 +107,7 @@ class _FailingConcurrently(FailingEngine):
         staged = DuckEngine.stage(self, work)
         with pytest.raises(RefreshError, match="out of memory"):
             failing = FailingEngine(self.catalog, "mv", "out of memory")
-            self.catalog.materialized.refresh((work.target.database, "mv"), failing)
+            self.catalog.materialized.refresh((work.target.table.database, "mv"), failing)
         return staged
 
 

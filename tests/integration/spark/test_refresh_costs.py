@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
+from hive_views.materialized.refresh.actions import Mode
 from hive_views.materialized.refresh.costs import measured_refreshes
-from hive_views.materialized.refresh.plan import Mode
 from hive_views.materialized.state.refresh_state import fingerprint
 from hive_views.spark import SparkEngine
 from tests.integration.spark.spark_versions import needs_spark_4

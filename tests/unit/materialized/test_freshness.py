@@ -261,7 +261,16 @@ def first_action(
         for name, table in tables.items()
     }
     query = IncrementalQuery(sql, "spark", "db", columns)
-    given = PlanInput(refresh, Freshness(Verdict.STALE, reasons), tables, query, stored, True, SETTINGS, True)
+    given = PlanInput(
+        recorded=refresh,
+        freshness=Freshness(Verdict.STALE, reasons),
+        tables=tables,
+        leaves=query,
+        schema=stored,
+        is_repeatable=True,
+        settings=SETTINGS,
+        can_replace_keys=True,
+    )
     return next(plan_refresh(given, no_partitions)).action
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from hive_views.errors import RefreshError
 from hive_views.identifiers import ViewName
+from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.refresh.many import refresh_in_order
 from hive_views.materialized.refresh.refresh import RefreshReport
 
@@ -35,7 +36,9 @@ def run(fails: str = "", parallel: int = 1, names: str = "dfbcae") -> tuple[dict
             active.remove(item)
         if item.name in fails:
             raise RefreshError(str(item), "no")
-        return RefreshReport(item, "full", "", None, None, None, 0.0)
+        return RefreshReport(
+            name=item, action=Action.FULL, why="", snapshot_id=None, rows=None, written=None, seconds=0.0
+        )
 
     sources = {name(item): {name(source) for source in text} for item, text in DIAMOND.items()}
     outcomes = refresh_in_order([name(item) for item in names], sources, refresh_one, parallel)

@@ -55,13 +55,13 @@ def planned(
     query = IncrementalQuery(without_with(sql, "spark"), "spark", "db", COLUMNS)
     width = len(query.tree.selects)
     given = PlanInput(
-        recorded,
-        Freshness(Verdict.STALE, (reason,)),
-        tables,
-        query,
-        Schema(*(NestedField(at, f"c{at}", kind) for at in range(1, width + 1))),
-        not find_nondeterminism(sql, "spark"),
-        SETTINGS,
+        recorded=recorded,
+        freshness=Freshness(Verdict.STALE, (reason,)),
+        tables=tables,
+        leaves=query,
+        schema=Schema(*(NestedField(at, f"c{at}", kind) for at in range(1, width + 1))),
+        is_repeatable=not find_nondeterminism(sql, "spark"),
+        settings=SETTINGS,
         can_replace_keys=True,
         can_compare_files=by_files,
         max_compared_percent=max_compared_percent,

@@ -1,63 +1,98 @@
-"""Staging: an engine computes rows from fixed snapshots of the sources and writes them as an unpublished snapshot."""
+"""Requests: what an engine computes from fixed snapshots of the sources, and writes as an unpublished snapshot."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table.update import RemovePropertiesUpdate, update_table_metadata
 from pyiceberg.types import DecimalType, LongType
+from typing_extensions import assert_never
 
-from hive_views.errors import CommitStateUnknownError, HiveViewsError, MetastoreError, RefreshError
+from hive_views.errors import RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.layout import write_table_metadata
 from hive_views.materialized.properties import MERGE_FROM_ROWS
-from hive_views.materialized.redefine import schema_updates
+from hive_views.materialized.refresh.plan import ByKeys, ByPartitions, Full, Incremental
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
-from hive_views.spec.staleness_policy import METADATA
-from hive_views.spec.storage_link import STAGING_MARK
 from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.analysis.incremental import Aggregate, IncrementalQuery, RowSelection, TableLeaf
 from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
-    from pyiceberg.table import Table
     from pyiceberg.types import IcebergType
 
-    from hive_views.io.metadata_files import MetadataFiles
     from hive_views.materialized.freshness.sources import Sources
     from hive_views.materialized.freshness.verdict import RecordedRefresh
     from hive_views.materialized.layouts.loading import MaterializedView
     from hive_views.materialized.refresh.inline import StoredSource
     from hive_views.materialized.refresh.plan import Positions, RefreshPlan
-    from hive_views.materialized.table_operations import TableOperations
-    from hive_views.metastore.store import MetastoreStore
 
-logger = logging.getLogger(__name__)
+# -- What happens to the stored rows ----------------------------------------------------------------------------------
 
-
-class Action(Enum):
-    """What happens to the stored rows."""
-
-    OVERWRITE = "overwrite"
-    """They are replaced by the rows of the queries."""
-    APPEND = "append"
-    """The rows of the queries are added."""
-    PARTITIONS = "partitions"
-    """Those of some partitions are replaced."""
-    KEYS = "keys"
-    """Those with some keys are replaced."""
-    MERGE = "merge"
-    """The rows of the queries are merged into those with the same keys, or added."""
+Key = tuple[str, ...]
+"""The table's columns of a key, whose value is that of the first one that is not NULL."""
 
 
 @dataclass(frozen=True)
+class Overwrite:
+    """They are replaced by the rows of the queries."""
+
+
+@dataclass(frozen=True)
+class Append:
+    """The rows of the queries are added."""
+
+
+@dataclass(frozen=True)
+class ReplacePartitions:
+    """Those of some partitions are replaced."""
+
+    where: str
+    """The condition on the table's columns that selects the partitions."""
+
+
+@dataclass(frozen=True)
+class ReplaceKeys:
+    """Those with some keys are replaced."""
+
+    query: str
+    """The query of the affected keys, without duplicates."""
+    keys: tuple[Key, ...]
+    """The table's columns of each key, in the order of the query's columns."""
+    limit: int
+    """With more affected keys all rows are recomputed."""
+
+
+class MergeFunction(Enum):
+    """How a stored value and a new one become one; the value is the name of the SQL function."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class MergeGroups:
+    """The rows of the queries are merged into those with the same keys, or added."""
+
+    keys: tuple[Key, ...]
+    """The table's columns of each key."""
+    functions: Mapping[str, MergeFunction]
+    """How the other columns are merged."""
+
+
+Write = Overwrite | Append | ReplacePartitions | ReplaceKeys | MergeGroups
+"""What happens to the stored rows."""
+
+
+# -- The request ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
 class Input:
     """Rows of one table, under the name by which the queries read them."""
 
@@ -79,45 +114,51 @@ class Input:
     with, and the table's columns have changed since. The refresh checks afterwards that the table did not change."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class StagingTarget:
+    """Where one attempt of a refresh writes its rows."""
+
+    table: ViewName
+    """The staging table's name in the catalog."""
+    refresh_id: str
+    """Identifies this attempt."""
+    summary: Mapping[str, str]
+    """Entries for the snapshot's summary."""
+
+    @classmethod
+    def unwritten(cls, view: MaterializedView) -> StagingTarget:
+        """Return a target for queries that are only analyzed or read."""
+        return cls(table=view.storage_name or view.name, refresh_id=uuid.uuid4().hex, summary={})
+
+
+@dataclass(frozen=True, kw_only=True)
 class StagingRequest:
     """What an engine computes and writes in one refresh."""
 
-    target: ViewName
-    """The staging table's name in the catalog."""
-    action: Action
-    """What happens to its rows."""
+    target: StagingTarget
+    """Where the rows are written."""
+    write: Write
+    """What happens to the rows that are stored there."""
     queries: tuple[str, ...]
     """Queries over the inputs; the rows of all of them are written."""
     inputs: tuple[Input, ...]
     """What the queries read."""
-    columns: tuple[str, ...]
-    """The names of the table's columns, in the order of the queries' columns."""
-    summary: Mapping[str, str]
-    """Entries for the snapshot's summary."""
-    refresh_id: str
-    """Identifies this refresh attempt."""
     schema: Schema
-    """The table's columns at the start of the refresh."""
-    where: str | None = None
-    """For PARTITIONS: the condition on the table's columns that selects the partitions."""
+    """The table's columns at the start of the refresh, in the order of the queries' columns."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Write options of Iceberg's Spark runtime that override table properties."""
-    keys_query: str | None = None
-    """For KEYS: the query of the affected keys, without duplicates."""
-    keys: tuple[tuple[str, ...], ...] = ()
-    """For KEYS and MERGE: the table's columns of each key, whose value is that of the first one that is not NULL."""
-    merges: Mapping[str, str] = field(default_factory=dict)
-    """For MERGE: `sum`, `min` or `max` by the column that it merges."""
-    max_keys: int = 0
-    """For KEYS: with more affected keys all rows are recomputed."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return tuple(field.name for field in self.schema.fields)
 
 
 class Engine(Protocol):
     """Runs queries and writes Iceberg tables, like `hive_views.spark.SparkEngine`."""
 
     can_replace_keys: bool
-    """Whether `stage` supports the actions KEYS and MERGE."""
+    """Whether `stage` supports `ReplaceKeys` and `MergeGroups`."""
     can_compare_files: bool
     """Whether it finds the changed rows of tables with delete files by the files that differ, and not by all rows."""
 
@@ -145,153 +186,88 @@ class Engine(Protocol):
         ...
 
 
-# -- The staging table ------------------------------------------------------------------------------------------------
-
-
-def staging_prefix(view: ViewName) -> str:
-    """Return the beginning of the names of a view's staging tables."""
-    return f"{view.name[:200]}{STAGING_MARK}"
-
-
-@contextmanager
-def staging_table(
-    store: MetastoreStore,
-    tables: TableOperations,
-    view: MaterializedView,
-    refresh_id: str,
-    columns: Schema | None = None,
-) -> Iterator[ViewName]:
-    """A table of the catalog that an engine can write the rows of a refresh to.
-
-    It is the storage table itself, unless that is in no catalog or gets other columns: then a temporary row is
-    registered from its metadata, and what is written there becomes the view's when it is published.
-    """
-    if view.storage_name is not None and columns is None:
-        yield view.storage_name
-        return
-    storage = view.readable_storage()
-    name = ViewName(view.name.database, f"{staging_prefix(view.name)}{refresh_id}")
-    location = storage.metadata_location
-    if columns is not None:
-        location = _write_with_columns(store.files, storage, columns)
-    try:
-        tables.register_table(name.identifier, location)
-    except HiveViewsError as error:
-        if columns is not None and not error.may_take_effect:
-            store.files.delete(location)
-        raise
-    try:
-        yield name
-    finally:
-        _remove_staging_row(store, tables, storage, name)
-
-
-def _write_with_columns(files: MetadataFiles, storage: Table, columns: Schema) -> str:
-    """Write metadata of a storage table with other columns, and without the property of a materialized view."""
-    removals = [METADATA] if METADATA in storage.metadata.properties else []
-    updates = (*schema_updates(columns), RemovePropertiesUpdate(removals=removals))
-    metadata = update_table_metadata(storage.metadata, updates, metadata_location=storage.metadata_location)
-    return write_table_metadata(files, metadata, len(metadata.metadata_log))
-
-
-def _remove_staging_row(store: MetastoreStore, tables: TableOperations, storage: Table, name: ViewName) -> None:
-    """Drop a staging row and delete the metadata files that only it has. Its data files are the storage table's."""
-    try:
-        locations = _metadata_files(tables.load_table(name.identifier))
-    except (MetastoreError, NoSuchTableError, OSError) as error:
-        locations = []
-        logger.info("Metadata files of the staging row %s may be left behind: %s", name, error)
-    try:
-        tables.remove_table(name.identifier)
-    except NoSuchTableError:
-        logger.info("The staging row %s was already gone", name)
-        return
-    except (MetastoreError, CommitStateUnknownError) as error:
-        # This does not change the outcome of the refresh: garbage collection finds the row later.
-        logger.warning("The staging row %s may be left behind: %s", name, error)
-        return
-    needed = _metadata_files(storage)
-    for location in locations:
-        if location not in needed:
-            store.files.delete(location)
-
-
-def _metadata_files(table: Table) -> list[str]:
-    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
-
-
-# -- The request ------------------------------------------------------------------------------------------------------
+# -- From a plan to a request -----------------------------------------------------------------------------------------
 
 
 def staging_request(
-    target: ViewName,
-    view: MaterializedView,
-    inputs: Inputs,
-    leaves: IncrementalQuery,
-    plan: RefreshPlan,
-    schema: Schema,
-    summary: Mapping[str, str],
-    refresh_id: str,
+    target: StagingTarget, inputs: Inputs, leaves: IncrementalQuery, plan: RefreshPlan, schema: Schema
 ) -> StagingRequest:
     """Turn a plan into queries over fixed snapshots of the sources."""
-    columns = tuple(field.name for field in schema.fields)
-    listed = ", ".join(map(quote_identifier, columns))
-
-    def query(rows: Mapping[int, RowSelection]) -> str:
-        return leaves.render(lambda number, leaf: inputs.add(leaf, rows[number]))
-
-    all_rows = dict.fromkeys(range(len(leaves.leaves)), RowSelection.NOW)
-    action = Action.OVERWRITE
-    keys_query: str | None = None
-    keys: tuple[tuple[str, ...], ...] = ()
-    merges: dict[str, str] = {}
-    if plan.action == "incremental":
-        # If no row changed, only the new state is recorded.
-        no_rows = () if plan.selections else (f"SELECT * FROM ({query(all_rows)}) AS q WHERE false",)
-        queries = (*map(query, plan.selections), *no_rows)
-        if plan.aggregate is None:
-            action = Action.APPEND
-        else:
-            stored = None if plan.in_place else inputs.add_stored_rows(target)
-            queries = (_merge_query(stored, plan.aggregate, queries, schema),)
-            if plan.in_place:
-                action = Action.MERGE
-                merged = zip(columns, plan.aggregate.merge, strict=True)
-                merges = {name: function for name, function in merged if function is not None}
-                keys = tuple((name,) for name in columns if name not in merges)
-    elif plan.where is not None:
-        action = Action.PARTITIONS
-        queries = (f"SELECT {listed} FROM ({query(all_rows)}) AS q ({listed}) WHERE {plan.where}",)
-    elif plan.keys:
-        action = Action.KEYS
-        positions = sorted(next(iter(plan.keys.values())))
-        keys = tuple(tuple(columns[at] for at in key) for key in positions)
-        is_key = " AND ".join(f"{key_value('q', key)} <=> k.{key_name(number)}" for number, key in enumerate(keys))
-        queries = (
-            f"SELECT {listed} FROM ({query(all_rows)}) AS q ({listed}) LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}",
-        )
-        keys_query = _keys_query(plan, positions, leaves, inputs)
-    else:
-        queries = (query(all_rows),)
+    builder = _QueryBuilder(target, inputs, leaves, schema)
+    match plan:
+        case Full():
+            queries, write = builder.full()
+        case Incremental():
+            queries, write = builder.incremental(plan)
+        case ByPartitions():
+            queries, write = builder.by_partitions(plan)
+        case ByKeys():
+            queries, write = builder.by_keys(plan)
+        case _:
+            assert_never(plan)
+    storage = inputs.view.storage
     return StagingRequest(
-        target,
-        action,
-        queries,
-        inputs.all(),
-        columns,
-        summary,
-        refresh_id,
-        schema,
-        plan.where,
-        _write_options({} if view.storage is None else view.storage.properties),
-        keys_query,
-        keys,
-        merges,
-        max(_MIN_MAX_KEYS, stored_row_count(view) // _MAX_KEYS_SHARE),
+        target=target,
+        write=write,
+        queries=queries,
+        inputs=inputs.all(),
+        schema=schema,
+        options=_write_options({} if storage is None else storage.properties),
     )
 
 
-def _keys_query(plan: RefreshPlan, positions: Sequence[Positions], leaves: IncrementalQuery, inputs: Inputs) -> str:
+class _QueryBuilder:
+    """The queries of each kind of plan, and what happens to the stored rows."""
+
+    def __init__(self, target: StagingTarget, inputs: Inputs, leaves: IncrementalQuery, schema: Schema) -> None:
+        self._target = target
+        self._inputs = inputs
+        self._leaves = leaves
+        self._schema = schema
+        self._columns = tuple(field.name for field in schema.fields)
+        self._listed = ", ".join(map(quote_identifier, self._columns))
+
+    def full(self) -> tuple[tuple[str, ...], Write]:
+        return (self._all_rows(),), Overwrite()
+
+    def incremental(self, plan: Incremental) -> tuple[tuple[str, ...], Write]:
+        # If no row changed, only the new state is recorded.
+        no_rows = () if plan.selections else (f"SELECT * FROM ({self._all_rows()}) AS q WHERE false",)
+        queries = (*map(self._query, plan.selections), *no_rows)
+        if plan.aggregate is None:
+            return queries, Append()
+        if not plan.in_place:
+            stored = self._inputs.add_stored_rows(self._target.table)
+            return (_merge_query(stored, plan.aggregate, queries, self._schema),), Overwrite()
+        merged = zip(self._columns, plan.aggregate.merge, strict=True)
+        functions = {name: MergeFunction(function) for name, function in merged if function is not None}
+        keys = tuple((name,) for name in self._columns if name not in functions)
+        return (_merge_query(None, plan.aggregate, queries, self._schema),), MergeGroups(keys, functions)
+
+    def by_partitions(self, plan: ByPartitions) -> tuple[tuple[str, ...], Write]:
+        where = plan.partitions.condition
+        query = f"SELECT {self._listed} FROM ({self._all_rows()}) AS q ({self._listed}) WHERE {where}"
+        return (query,), ReplacePartitions(where)
+
+    def by_keys(self, plan: ByKeys) -> tuple[tuple[str, ...], Write]:
+        positions = sorted(next(iter(plan.keys.values())))
+        keys = tuple(tuple(self._columns[at] for at in key) for key in positions)
+        is_key = " AND ".join(f"{key_value('q', key)} <=> k.{key_name(number)}" for number, key in enumerate(keys))
+        query = (
+            f"SELECT {self._listed} FROM ({self._all_rows()}) AS q ({self._listed}) "
+            f"LEFT SEMI JOIN {KEYS_VIEW} AS k ON {is_key}"
+        )
+        limit = max(_MIN_MAX_KEYS, stored_row_count(self._inputs.view) // _MAX_KEYS_SHARE)
+        return (query,), ReplaceKeys(_keys_query(plan, positions, self._leaves, self._inputs), keys, limit)
+
+    def _all_rows(self) -> str:
+        return self._query(dict.fromkeys(range(len(self._leaves.leaves)), RowSelection.NOW))
+
+    def _query(self, rows: Mapping[int, RowSelection]) -> str:
+        return self._leaves.render(lambda number, leaf: self._inputs.add(leaf, rows[number]))
+
+
+def _keys_query(plan: ByKeys, positions: Sequence[Positions], leaves: IncrementalQuery, inputs: Inputs) -> str:
     """Return the query of the keys of all changed rows."""
     queries = []
     for number, columns in sorted(plan.keys.items()):
@@ -312,11 +288,11 @@ def stored_row_count(view: MaterializedView) -> int:
 
 
 KEYS_VIEW = "hive_views_keys"
-"""The name by which the queries of the action KEYS read the rows of `keys_query`."""
+"""The name by which the queries of `ReplaceKeys` read the affected keys."""
 
 
 def key_name(number: int) -> str:
-    """Return the column of `keys_query` with the values of a key."""
+    """Return the column of the affected keys with the values of a key."""
     return f"hive_views_key_{number}"
 
 
@@ -359,7 +335,7 @@ class Inputs:
         storages: Collection[StoredSource] = (),
     ) -> None:
         """Make inputs for a view whose query reads these sources, and stored rows of other materialized views."""
-        self._view = view
+        self.view = view
         self._storages = {storage.table: storage.snapshot_id for storage in storages}
         self._state = recorded.state
         self._sources = sources
@@ -373,27 +349,29 @@ class Inputs:
         """Add rows of a leaf, and return their name in the queries."""
         name = ViewName(*leaf.name)
         table = self._sources.tables.get(name)
+        read = partial(Input, alias="", table=name, part=part)
         if table is None and name in self._storages:
-            return self._add(Input("", name, RowSelection.NOW, self._storages[name]))
+            return self._add(read(part=RowSelection.NOW, snapshot_id=self._storages[name]))
         if table is None:
             if name not in self._sources.hive_tables:
-                raise RefreshError(str(self._view.name), f"{name} is not among its sources")
-            return self._add(Input("", name, RowSelection.NOW, NO_SNAPSHOT, iceberg=False))
+                raise RefreshError(str(self.view.name), f"{name} is not among its sources")
+            return self._add(read(part=RowSelection.NOW, snapshot_id=NO_SNAPSHOT, iceberg=False))
         recorded = None if self._state is None else self._state.source(name, table.uuid)
         since = NO_SNAPSHOT if recorded is None else recorded.id
         if part is RowSelection.CHANGED:
             has_changelog = table.has_changelog_since(since)
-            return self._add(Input("", name, part, table.snapshot_id, since, has_changelog=has_changelog))
+            return self._add(read(snapshot_id=table.snapshot_id, since=since, has_changelog=has_changelog))
         if part is RowSelection.BEFORE:
-            return self._add(Input("", name, part, since))
+            return self._add(read(snapshot_id=since))
         if part is RowSelection.NOW and not table.has_schema_of(table.snapshot_id):
-            return self._add(Input("", name, part, table.snapshot_id, live=True))
-        return self._add(Input("", name, part, table.snapshot_id, since if part is RowSelection.ADDED else None))
+            return self._add(read(snapshot_id=table.snapshot_id, live=True))
+        return self._add(read(snapshot_id=table.snapshot_id, since=since if part is RowSelection.ADDED else None))
 
     def add_stored_rows(self, target: ViewName) -> str:
         """Add the stored rows, and return their name in the queries."""
-        current = self._view.readable_storage().metadata.current_snapshot_id
-        return self._add(Input("", target, RowSelection.NOW, NO_SNAPSHOT if current is None else current))
+        current = self.view.readable_storage().metadata.current_snapshot_id
+        snapshot_id = NO_SNAPSHOT if current is None else current
+        return self._add(Input(alias="", table=target, part=RowSelection.NOW, snapshot_id=snapshot_id))
 
     def _add(self, new_input: Input) -> str:
         key = (new_input.table, new_input.part)
