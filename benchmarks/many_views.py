@@ -13,7 +13,7 @@ from pathlib import Path
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
-from hive_views.metastore.row_codec import new_row
+from hive_views.metastore.rows.codec import new_row
 from hive_views.spec.changes import create
 from hive_views.spec.file_codec import compression_codec, new_location, serialize
 from hive_views.spec.lineage_codec import file_id

@@ -11,7 +11,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore import partitions as metastore_partitions
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.partitions import Values, checked_values, partition_values
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)

@@ -49,7 +49,8 @@ from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.names import check_new_database, check_new_table
 from hive_views.metastore.queries import read_rows, table_names, warn_of_refused
-from hive_views.metastore.row_codec import METADATA_LOCATION, OWNER_PROPERTY, UUID, Row, RowKind, row_as_json, row_kind
+from hive_views.metastore.rows.row import METADATA_LOCATION, OWNER_PROPERTY, UUID, Row, RowKind, row_kind
+from hive_views.metastore.rows.serialization import row_as_json
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.lineage_codec import ObjectKind

@@ -9,7 +9,7 @@ from hive_views.dependencies.view_text import read_view_text
 from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.analysis.view_text import ViewText

@@ -32,7 +32,7 @@ from hive_views.metastore.commit.view_commit import drop
 from hive_views.metastore.hive_table_text import check_droppable, create_statement
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.shared_files import FileOwner, find_rows_sharing_files, purge_view_files
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.lineage_codec import ObjectKind

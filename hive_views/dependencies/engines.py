@@ -19,7 +19,8 @@ from hive_views.dependencies.view_text import read_view_text, text_of_version
 from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row, hive_columns
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.types import hive_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.metastore.trino_encoding import is_encoded

@@ -40,7 +40,7 @@ from hive_views.metastore.queries import (
     view_names,
     views_without_row_lineage,
 )
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import BATCH_SIZE
 from hive_views.rendering import html_table

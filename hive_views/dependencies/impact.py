@@ -16,7 +16,8 @@ from hive_views.dependencies.view_text import SchemaOverlay, read_view_text
 from hive_views.errors import DependentsError, MetadataFileError, NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row, view_columns
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.types import view_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.metadata import ViewMetadata

@@ -20,7 +20,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS, identify
 from hive_views.metastore.queries import names_by_uuid, tables_without_uuid
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import query_of, schema_of
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version

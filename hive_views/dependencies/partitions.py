@@ -35,7 +35,7 @@ from hive_views.metastore.partitions import (
     stored_partitions,
 )
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.sql.analysis.validity import stored_type

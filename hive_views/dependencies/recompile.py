@@ -23,7 +23,8 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.drift import find_drift, find_new_properties
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import SPARK_DATABASE, row_comment
+from hive_views.metastore.rows.row import SPARK_DATABASE
+from hive_views.metastore.rows.types import row_comment
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties

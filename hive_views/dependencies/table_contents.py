@@ -21,7 +21,7 @@ from hive_views.dependencies.table_findings import (
 from hive_views.errors import MetastoreRefusedError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition_formats, partition_values
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.text.dialects import Dialect

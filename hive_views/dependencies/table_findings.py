@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hive_views.config import ENGINES
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import MATERIALIZED_VIEW, Row, RowKind
+from hive_views.metastore.rows.row import MATERIALIZED_VIEW, Row, RowKind
 from hive_views.sql.analysis.outcomes import Outcome
 
 SPARK, HIVE_ENGINE, TRINO = ENGINES

@@ -24,7 +24,7 @@ from hive_views.metastore.partitions import (
     row_changed,
     stored_partitions,
 )
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 
 if TYPE_CHECKING:

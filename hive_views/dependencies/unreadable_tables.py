@@ -16,7 +16,7 @@ from hive_views.dependencies.lineage import LineageReader
 from hive_views.dependencies.table_findings import SPARK, EngineFinding, spark_findings
 from hive_views.errors import UnreadableColumnWarning, UnreadableTableError, UnreadableTableWarning
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import MetastoreStore
 
 

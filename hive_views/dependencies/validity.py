@@ -14,7 +14,7 @@ from hive_views.errors import MetadataFileError, MetastoreRefusedError, NoSuchVi
 from hive_views.identifiers import ViewName
 from hive_views.metastore.drift import find_drift, has_contradictory_flag
 from hive_views.metastore.queries import RowCache, load_view, names_with_definition, unreadable_row
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.metastore.trino_encoding import FLAG

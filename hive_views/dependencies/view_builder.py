@@ -14,7 +14,7 @@ from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
 from hive_views.metastore.queries import RowCache, load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hive_views.errors import MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded, query_of, schema_of
 from hive_views.spec.metadata import ViewVersion

@@ -29,7 +29,7 @@ from hive_views.local_metastore.jvm import (
 )
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, elapsed_ms
 from hive_views.metastore.queries import load_view, read_rows, unreadable_row
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spark.versions import (
     MissingSparkError,

@@ -9,7 +9,8 @@ import json
 from hive_views.errors import MetadataFileError, MetadataWriteError, RevertError
 from hive_views.io.metadata_files import MetadataFiles, sync_local_file
 from hive_views.legacy_import.readers.detection import is_legacy
-from hive_views.metastore.row_codec import Row, decode_row, encode_row, row_as_json, row_fingerprint
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.serialization import decode_row, encode_row, row_as_json, row_fingerprint
 
 FORMAT = 1
 """Version of the file's format."""

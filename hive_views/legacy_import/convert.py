@@ -42,9 +42,9 @@ from hive_views.metastore.commit.view_properties import configured_properties, n
 from hive_views.metastore.identities import identify
 from hive_views.metastore.names import check_new_table
 from hive_views.metastore.queries import view_exists
-from hive_views.metastore.row_codec import (
+from hive_views.metastore.rows.codec import converted_row, new_row, row_as_plain_view
+from hive_views.metastore.rows.row import (
     CURRENT_SCHEMA,
-    MAX_COMMENT_LENGTH,
     METADATA_LOCATION,
     OWNER_PROPERTY,
     PREVIOUS_METADATA_LOCATION,
@@ -53,15 +53,11 @@ from hive_views.metastore.row_codec import (
     UUID,
     Row,
     RowKind,
-    converted_row,
     is_user_parameter,
-    new_row,
     read_row,
-    row_as_plain_view,
-    row_comment,
-    row_fingerprint,
-    view_columns,
 )
+from hive_views.metastore.rows.serialization import row_fingerprint
+from hive_views.metastore.rows.types import MAX_COMMENT_LENGTH, row_comment, view_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.changes import create
 from hive_views.spec.file_codec import METADATA_PATH, new_location

@@ -13,7 +13,9 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.queries import RowCache, load_view, view_names
-from hive_views.metastore.row_codec import EXTERNAL, RowKind, column_definitions, plain_hive_row
+from hive_views.metastore.rows.codec import plain_hive_row
+from hive_views.metastore.rows.row import EXTERNAL, RowKind
+from hive_views.metastore.rows.types import column_definitions
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.changes import DROP_DIALECT_ALLOWED
 from hive_views.spec.version_texts import HIVE, sql_texts

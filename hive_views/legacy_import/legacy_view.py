@@ -9,7 +9,7 @@ from enum import Enum
 
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.sql.text.dialects import Dialect
 
 _CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))

@@ -47,7 +47,8 @@ from hive_views.legacy_import.targets import (
     target_address,
 )
 from hive_views.metastore.queries import OnRefused, read_rows, unreadable_row
-from hive_views.metastore.row_codec import Row, RowKind, row_fingerprint
+from hive_views.metastore.rows.row import Row, RowKind
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json

@@ -11,7 +11,8 @@ from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.legacy_view import LegacyView, Problem, Writer
 from hive_views.metastore.queries import read_rows
-from hive_views.metastore.row_codec import Row, row_with_columns
+from hive_views.metastore.rows.codec import row_with_columns
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.metadata import ViewMetadata

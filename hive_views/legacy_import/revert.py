@@ -43,14 +43,9 @@ from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.commit.hive_view_commit import swap_row
 from hive_views.metastore.drift import find_drift
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import (
-    PREVIOUS_METADATA_LOCATION,
-    Row,
-    RowKind,
-    read_row,
-    renamed_row,
-    row_fingerprint,
-)
+from hive_views.metastore.rows.codec import renamed_row
+from hive_views.metastore.rows.row import PREVIOUS_METADATA_LOCATION, Row, RowKind, read_row
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.metastore.shared_files import FileOwner, purge_view_files
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded

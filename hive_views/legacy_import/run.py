@@ -76,7 +76,8 @@ from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.hive_times import milliseconds
 from hive_views.metastore.identities import identify
 from hive_views.metastore.queries import load_view, read_rows
-from hive_views.metastore.row_codec import HIVE_UUID, Row, RowKind, row_fingerprint
+from hive_views.metastore.rows.row import HIVE_UUID, Row, RowKind
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.view_copy.catalogs import errors_of, files_of, load_metadata

@@ -10,7 +10,7 @@ from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.plan import ImportPlan
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 
 _OWNER, _REASON = "owner:", "reason:"
 

@@ -38,7 +38,7 @@ from hive_views.materialized.state.refresh_state import (
     SourceState,
     summary_of,
 )
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.storage_link import STORAGE_OF

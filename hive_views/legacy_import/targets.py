@@ -31,7 +31,8 @@ from hive_views.legacy_import.definition import LegacyDefinition
 from hive_views.legacy_import.legacy_view import ConversionError, Reason
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.planned_store import PlannedFiles, PlannedStore, planned_store
-from hive_views.metastore.row_codec import Row, iceberg_table_row, new_row, read_row
+from hive_views.metastore.rows.codec import iceberg_table_row, new_row
+from hive_views.metastore.rows.row import Row, read_row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts

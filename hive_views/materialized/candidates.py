@@ -19,7 +19,7 @@ from hive_views.materialized.properties import may_answer_other_queries
 from hive_views.materialized.refresh.inline import catalog_names, inline
 from hive_views.materialized.state.refresh_state import row_count, summary_of
 from hive_views.metastore.queries import database_names, names_with_parameter
-from hive_views.metastore.row_codec import RowKind
+from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:

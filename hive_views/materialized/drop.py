@@ -40,7 +40,7 @@ from hive_views.io.table_files import NOT_COLLECTED, TableFiles, delete_files, f
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.metastore.queries import load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.shared_files import FileOwner, SharingRow, files_locked, find_rows_sharing_files, table_owner
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.lineage_codec import ObjectKind

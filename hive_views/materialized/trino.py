@@ -23,7 +23,7 @@ from hive_views.materialized.freshness.verdict import Cause, Freshness, Stalenes
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, optional, parse_name, required, summary_of
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 
 if TYPE_CHECKING:
     from hive_views.materialized.table_operations import TableOperations

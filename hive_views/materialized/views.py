@@ -64,7 +64,7 @@ from hive_views.materialized.refresh.scope import RefreshScope
 from hive_views.materialized.results import ListedView, PastRefresh, Reading
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
 from hive_views.metastore.queries import RowCache, database_names
-from hive_views.metastore.row_codec import RowKind
+from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.changes import SetProperties
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.sql.text.quoting import quote_name

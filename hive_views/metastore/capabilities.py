@@ -35,7 +35,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.locking.lock import acquire_lock
 from hive_views.metastore.queries import FILTER_FIELD
-from hive_views.metastore.row_codec import METADATA_LOCATION, VIRTUAL_VIEW
+from hive_views.metastore.rows.row import METADATA_LOCATION, VIRTUAL_VIEW
 from hive_views.metastore.store import CAS_REJECTED
 from hive_views.metastore.transport.client import (
     CAS_VERIFIED,

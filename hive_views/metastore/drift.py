@@ -13,16 +13,9 @@ from hive_views.config import CatalogConfig
 from hive_views.errors import InvalidViewError
 from hive_views.metastore import trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import (
-    MAX_COMMENT_LENGTH,
-    MAX_KEY_LENGTH,
-    Row,
-    column_definitions,
-    is_trino_encoding_of,
-    is_user_parameter,
-    is_written_by_spark,
-    row_properties,
-)
+from hive_views.metastore.rows.codec import is_trino_encoding_of, row_properties
+from hive_views.metastore.rows.row import MAX_KEY_LENGTH, Row, is_user_parameter, is_written_by_spark
+from hive_views.metastore.rows.types import MAX_COMMENT_LENGTH, column_definitions
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.session_settings import ROW_PREFIX, is_row_setting, row_settings
 from hive_views.spec.version_texts import row_texts, sql_texts

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hive_views.errors import UndroppableTableError
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
-from hive_views.metastore.row_codec import CHANGE_TIME, EXTERNAL, MATERIALIZED_VIEW, Row, RowKind
+from hive_views.metastore.rows.row import CHANGE_TIME, EXTERNAL, MATERIALIZED_VIEW, Row, RowKind
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
 

@@ -21,7 +21,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.row_codec import CHANGE_TIME, HIVE_UUID, Row, RowKind
+from hive_views.metastore.rows.row import CHANGE_TIME, HIVE_UUID, Row, RowKind
 from hive_views.metastore.store import CAS_REJECTED, MetastoreStore
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.lineage_codec import Dependency, ObjectKind

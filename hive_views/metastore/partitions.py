@@ -26,7 +26,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
 )
 from hive_views.metastore.rejections import rejection_error
-from hive_views.metastore.row_codec import CHANGE_TIME, Row
+from hive_views.metastore.rows.row import CHANGE_TIME, Row
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.whole_numbers import whole_number
 

@@ -21,7 +21,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import (
+from hive_views.metastore.rows.row import (
     HIVE_UUID,
     ICEBERG_TABLE,
     ICEBERG_VIEW,

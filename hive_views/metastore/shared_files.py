@@ -21,7 +21,7 @@ from hive_views.io.deletion import delete_view_files
 from hive_views.io.locations import directory_of, path_of
 from hive_views.metastore.locking.lock import hold_lock
 from hive_views.metastore.queries import FILTER_FIELD, database_names, read_rows
-from hive_views.metastore.row_codec import METADATA_LOCATION, UUID, Row
+from hive_views.metastore.rows.row import METADATA_LOCATION, UUID, Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.metadata import ViewMetadata

@@ -16,7 +16,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
-from hive_views.metastore.row_codec import Row, read_row
+from hive_views.metastore.rows.row import Row, read_row
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.metadata import ViewMetadata
 

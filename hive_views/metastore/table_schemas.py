@@ -17,7 +17,7 @@ from typing import Any
 from hive_views.errors import MetadataFileError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache, load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.spark_schema import recorded_names
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.resolver.scopes import TableSchema

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.view_text import text_of_version
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import hive_columns
+from hive_views.metastore.rows.types import hive_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns

@@ -7,7 +7,7 @@ from typing import Any
 
 from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import RowKind
+from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.parsing import statements as sql

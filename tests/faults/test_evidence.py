@@ -14,7 +14,8 @@ from hive_views.config import CatalogConfig
 from hive_views.identifiers import ViewName
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.commit.verification import includes_commit, is_commit_applied
-from hive_views.metastore.row_codec import changed_row, new_row, read_row
+from hive_views.metastore.rows.codec import changed_row, new_row
+from hive_views.metastore.rows.row import read_row
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply, create
 from hive_views.spec.file_codec import new_location, parse

@@ -16,7 +16,7 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.errors import CommitStateUnknownError, HiveViewsError, LockTimeoutError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.metastore.row_codec import HIVE_UUID
+from hive_views.metastore.rows.row import HIVE_UUID
 from tests.faults.database_content import Labels
 from tests.faults.fault_matrix import Stage
 from tests.faults.multi_step import IMPORT_OPERATIONS, MULTI_STEP_OPERATIONS, revert

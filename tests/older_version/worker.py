@@ -33,11 +33,15 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.plan import plan_import, read_plan, write_plan
 from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
-from hive_views.metastore.row_codec import encode_row
 from tests.integration.legacy_import.corpus import hive_views as hive_view_rows
 from tests.integration.legacy_import.corpus import trino_views, warehouse
 from tests.integration.legacy_import.rows import hive_view_row, table_row
 from tests.integration.materialized.duck_engine import DuckEngine, query
+
+try:
+    from hive_views.metastore.rows.serialization import encode_row
+except ImportError:
+    from hive_views.metastore.row_codec import encode_row  # type: ignore[import-not-found, no-redef]  # the older version
 
 CATALOG: HiveViewCatalog
 

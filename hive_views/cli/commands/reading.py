@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.views import HiveView
     from hive_views.dependencies.table_findings import EngineFinding
     from hive_views.metastore.drift import Difference
-    from hive_views.metastore.row_codec import Row
+    from hive_views.metastore.rows.row import Row
     from hive_views.spec.metadata import ViewMetadata, ViewVersion
     from hive_views.sql.analysis.validity import ViewProblem
 
@@ -316,7 +316,7 @@ def _kind_of(row: Row) -> str:
     """Return the kind of an object as lists show it."""
     from hive_views.metastore import trino_encoding
     from hive_views.metastore.identities import KINDS
-    from hive_views.metastore.row_codec import MATERIALIZED_VIEW, RowKind
+    from hive_views.metastore.rows.row import MATERIALIZED_VIEW, RowKind
 
     if row.kind is RowKind.HIVE_TABLE:
         special = {MATERIALIZED_VIEW: HIVE_MATERIALIZED, "INDEX_TABLE": INDEX_TABLE}
@@ -380,7 +380,7 @@ def show_view(
 def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | None:
     """A plain Hive view; None if the name is not that of one."""
     from hive_views.identifiers import ViewName
-    from hive_views.metastore.row_codec import RowKind
+    from hive_views.metastore.rows.row import RowKind
 
     row = catalog.store.get_row(ViewName.parse(name, catalog=catalog.name))
     if row is None or row.kind is not RowKind.HIVE_VIEW:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hive_views.dependencies.drop import DropStep
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
-    from hive_views.metastore.row_codec import Row
+    from hive_views.metastore.rows.row import Row
     from hive_views.spec.metadata import ViewVersion
 
 ENGINE = "hive-views"

@@ -19,7 +19,7 @@ from hive_views.dependencies.validity import CheckProgress, check_each
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.spec.lineage_codec import ObjectKind
 from hive_views.sql.analysis.validity import CheckedView, Validity, ViewProblem, missing_object, with_source_problems
 

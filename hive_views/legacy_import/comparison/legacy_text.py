@@ -15,7 +15,8 @@ from hive_views.legacy_import.journal import History
 from hive_views.legacy_import.legacy_view import LegacyView, Writer
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.metastore.row_codec import Row, row_fingerprint
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.writing.rename import Name, rename_tables
 

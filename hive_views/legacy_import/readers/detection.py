@@ -8,7 +8,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.legacy_view import LegacyView, Problem, Reason, Writer, declared_columns, decode_mojibake
 from hive_views.legacy_import.readers import spark, trino
 from hive_views.metastore.queries import names_by_table_type
-from hive_views.metastore.row_codec import MATERIALIZED_VIEW, VIRTUAL_VIEW, Row, RowKind
+from hive_views.metastore.rows.row import MATERIALIZED_VIEW, VIRTUAL_VIEW, Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.session_settings import ANSI
 from hive_views.sql.text.dialects import Dialect

@@ -26,7 +26,7 @@ from hive_views.legacy_import.legacy_view import (
     declared_columns,
     decode_mojibake,
 )
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.spark_schema import PLACEHOLDER, SCHEMA, read_list, schema_fields
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import ANSI, RECORDED, ROW_PREFIX, settings_of_row

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hive_views.legacy_import.legacy_view import LegacyColumn, LegacyView, Problem, Reason, Writer, declared_columns
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.trino_encoding import FLAG, decode, is_encoded, is_materialized, schema_of
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.names import hive_name_of_trino

@@ -27,7 +27,7 @@ from hive_views.sql.analysis.references import find_nondeterminism
 
 if TYPE_CHECKING:
     from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.metastore.row_codec import Row
+    from hive_views.metastore.rows.row import Row
     from hive_views.metastore.store import MetastoreStore
 
 _MIN_BATCH = 4

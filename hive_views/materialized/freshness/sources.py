@@ -14,7 +14,7 @@ from hive_views.materialized.freshness.verdict import ObservedSource, ObservedSt
 from hive_views.materialized.layouts.table import AssociatedView
 from hive_views.materialized.state.refresh_state import SourceKind, fingerprint
 from hive_views.metastore.queries import RowCache, unreadable_row
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewMetadata, ViewVersion

@@ -48,7 +48,7 @@ from hive_views.materialized.state.sequence_numbers import (
 from hive_views.materialized.trino import is_materialized_view
 from hive_views.metastore import trino_encoding
 from hive_views.metastore.queries import RowCache, load_view
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import LoadedView, MetastoreStore
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE

@@ -49,7 +49,7 @@ from hive_views.materialized.refresh.staging_table import staging_prefix
 from hive_views.materialized.state.refresh_state import REFRESH_ID, summary_of
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.queries import read_all_rows, table_names
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.shared_files import iterate_catalogs
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import (

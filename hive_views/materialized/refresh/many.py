@@ -14,7 +14,7 @@ from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import RowKind
+from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.commit.view_commit import send_drop
 from hive_views.metastore.drift import Difference, find_damage, long_values, may_be_damaged
 from hive_views.metastore.queries import all_view_names, database_names, read_rows
-from hive_views.metastore.row_codec import CHANGE_TIME, METADATA_LOCATION, Row, RowKind, row_as_json, row_fingerprint
+from hive_views.metastore.rows.row import CHANGE_TIME, METADATA_LOCATION, Row, RowKind
+from hive_views.metastore.rows.serialization import row_as_json, row_fingerprint
 from hive_views.metastore.store import MetastoreStore, Rejection
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.whole_numbers import whole_number

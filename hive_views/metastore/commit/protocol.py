@@ -41,7 +41,7 @@ from hive_views.metastore.rejections import (
     may_be_check,
     proves_unchanged,
 )
-from hive_views.metastore.row_codec import METADATA_LOCATION, Row
+from hive_views.metastore.rows.row import METADATA_LOCATION, Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 

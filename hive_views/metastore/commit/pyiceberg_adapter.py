@@ -37,7 +37,7 @@ from hive_views.metastore.rejections import (
     denial_error,
     is_cas_rejection,
 )
-from hive_views.metastore.row_codec import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
+from hive_views.metastore.rows.row import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _NO_LOCK_ID = 0

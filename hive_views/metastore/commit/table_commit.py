@@ -8,7 +8,7 @@ from hive_views.errors import CommitFailedError, NoSuchTableError
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.commit.view_commit import send_drop
 from hive_views.metastore.queries import names_by_uuid
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import MetastoreStore
 
 

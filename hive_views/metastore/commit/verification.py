@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hive_views.errors import MetadataFileError
 from hive_views.io.metadata_files import MetadataFiles
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import LoadedView
 from hive_views.spec.metadata import ViewHistoryEntry, ViewMetadata, ViewVersion
 

@@ -49,18 +49,10 @@ from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
 from hive_views.metastore.partitions import check_partition_keys_unchanged
-from hive_views.metastore.row_codec import (
-    METADATA_LOCATION,
-    UUID,
-    Row,
-    RowKind,
-    changed_row,
-    check_columns,
-    new_row,
-    read_row,
-    renamed_row,
-    row_as_json,
-)
+from hive_views.metastore.rows.codec import changed_row, new_row, renamed_row
+from hive_views.metastore.rows.row import METADATA_LOCATION, UUID, Row, RowKind, read_row
+from hive_views.metastore.rows.serialization import row_as_json
+from hive_views.metastore.rows.types import check_columns
 from hive_views.metastore.store import LoadedView, MetastoreStore, Rejection, rejection_message
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE
 from hive_views.spec.file_codec import metadata_directory, new_location

@@ -14,7 +14,7 @@ from hive_views.config import CatalogConfig, required_engines
 from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import is_absolute, steps_out
-from hive_views.metastore.row_codec import check_properties
+from hive_views.metastore.rows.codec import check_properties
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.file_codec import METADATA_PATH
 

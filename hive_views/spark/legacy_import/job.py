@@ -54,7 +54,7 @@ from hive_views.legacy_import.run import (
 )
 from hive_views.legacy_import.targets import target_address
 from hive_views.metastore.queries import read_rows, unreadable_row
-from hive_views.metastore.row_codec import Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.analyzer import typed_columns
 from hive_views.spark.jvm import is_classic

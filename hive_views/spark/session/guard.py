@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import database_names
-from hive_views.metastore.row_codec import RowKind
+from hive_views.metastore.rows.row import RowKind
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import RewrittenText, SourceText, apply_edits, convert_spark_errors
 from hive_views.sql.parsing.parser_settings import DOUBLE_QUOTED_IDENTIFIERS, ESCAPED_LITERALS

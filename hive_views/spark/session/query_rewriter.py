@@ -31,7 +31,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.row_codec import Row, RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.helper_session import is_own_view
 from hive_views.spark.session.materialized_reads import MaterializedReader

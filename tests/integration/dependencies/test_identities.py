@@ -12,7 +12,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.identities import identify
 from hive_views.metastore.locking.lock import hold_lock
-from hive_views.metastore.row_codec import HIVE_UUID
+from hive_views.metastore.rows.row import HIVE_UUID
 from hive_views.spec.lineage_codec import ObjectKind
 from tests.integration.catalog.samples import hive_row
 from tests.proxy import EVERY, DropReply, DropRequest

@@ -13,7 +13,7 @@ from pyiceberg.types import LongType, NestedField
 from hive_views.dependencies.lineage import DependencyState, LineageOrigin, LineageReader
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
-from hive_views.metastore.row_codec import HIVE_UUID
+from hive_views.metastore.rows.row import HIVE_UUID
 from hive_views.spec.lineage_codec import LINEAGE, ROW_LINEAGE, ROW_LINEAGE_OF, ObjectKind
 from tests.integration.catalog.samples import hive_row, version
 

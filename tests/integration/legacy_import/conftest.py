@@ -14,7 +14,7 @@ from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, plan_import
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from tests.integration.catalog.samples import files_below
 from tests.integration.legacy_import.rows import table_row
 

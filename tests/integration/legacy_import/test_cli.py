@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateView
 from tests.integration.cli.conftest import cli

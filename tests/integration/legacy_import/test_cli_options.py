@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from tests.integration.cli.conftest import Done, cli
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 

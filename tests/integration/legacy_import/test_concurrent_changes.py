@@ -19,7 +19,8 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import Importer, PendingImport, importer_for, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
 from hive_views.metastore.queries import read_rows
-from hive_views.metastore.row_codec import Row, encode_row, row_fingerprint
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.serialization import encode_row, row_fingerprint
 from hive_views.metastore.store import MetastoreStore
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path

@@ -16,7 +16,7 @@ from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, wr
 from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
-from hive_views.metastore.row_codec import encode_row, row_fingerprint
+from hive_views.metastore.rows.serialization import encode_row, row_fingerprint
 from hive_views.spec.version_texts import LEGACY_ORIGINAL
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, fields, hive_view_row, trino_view_row

@@ -23,7 +23,7 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from tests.faults.observer import until
 from tests.integration.catalog.samples import files_below
 from tests.integration.legacy_import.rows import hive_view_row, table_row

@@ -34,7 +34,8 @@ from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.materialized.freshness.verdict import Verdict as Fresh
 from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata
-from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
+from hive_views.metastore.rows.row import read_row
+from hive_views.metastore.rows.serialization import decode_row, encode_row, row_fingerprint
 from tests.conftest import SERVER
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.materialized_rows import COLUMNS, ROWS, STARTED, hive_iceberg, hive_native, trino
@@ -472,7 +473,8 @@ def test_row_fingerprint_is_the_same_in_every_process():
     row.creationMetadata = CreationMetadata("hive", "d", "mv", {f"d.t{number}" for number in range(9)})
     data = encode_row(read_row(row))
     program = (
-        "import base64, sys; from hive_views.metastore.row_codec import decode_row, encode_row, row_fingerprint;"
+        "import base64, sys; "
+        "from hive_views.metastore.rows.serialization import decode_row, encode_row, row_fingerprint; "
         "row = decode_row(base64.b64decode(sys.argv[1])); "
         "print(row_fingerprint(row), base64.b64encode(encode_row(row)).decode())"
     )

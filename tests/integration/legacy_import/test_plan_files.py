@@ -24,7 +24,7 @@ from hive_views.legacy_import.plan import (
 )
 from hive_views.legacy_import.planned_store import row_with_view_columns
 from hive_views.legacy_import.report.report import read_check_results, write_check_results
-from hive_views.metastore.row_codec import read_row
+from hive_views.metastore.rows.row import read_row
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 
 

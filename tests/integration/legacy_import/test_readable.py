@@ -15,7 +15,7 @@ from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import PlanStatus, plan_import
 from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
 from hive_views.legacy_import.run import importer_for, run_plan
-from hive_views.metastore.row_codec import row_fingerprint
+from hive_views.metastore.rows.serialization import row_fingerprint
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import hive_view_row
 

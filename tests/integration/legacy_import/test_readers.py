@@ -13,7 +13,8 @@ from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import scan_row
 from hive_views.legacy_import.readers.detection import is_legacy, read_hive_view, read_view
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
-from hive_views.metastore.row_codec import decode_row, encode_row, read_row, row_fingerprint
+from hive_views.metastore.rows.row import read_row
+from hive_views.metastore.rows.serialization import decode_row, encode_row, row_fingerprint
 from hive_views.sql.types.names import hive_name_of_trino
 from tests.integration.legacy_import.rows import fields, hive_view_row, trino_view_row
 

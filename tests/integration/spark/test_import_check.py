@@ -16,7 +16,7 @@ from hive_views.legacy_import.readers.spark import DEFAULTS
 from hive_views.legacy_import.report.report import read_check_results
 from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
-from hive_views.metastore.row_codec import row_fingerprint
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, run_verified

@@ -30,7 +30,7 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
 from hive_views.metastore.queries import all_view_names
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
 from tests.faults.observer import until
 from tests.integration.legacy_import.conftest import short

@@ -13,7 +13,7 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import import plan_import, run_plan
 from hive_views.legacy_import.journal import ImportStatus
 from hive_views.legacy_import.revert import revert_run
-from hive_views.metastore.row_codec import row_fingerprint
+from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.spark.analyzer import schema_of
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import sql_texts

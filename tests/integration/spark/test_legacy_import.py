@@ -30,7 +30,7 @@ from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_vie
 from hive_views.legacy_import.run import PendingImport, importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.spark import ViewSession
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import ROWS, CheckedRun

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from hive_views import HiveView, HiveViewCatalog
 from hive_views.dependencies.lineage import LineageOrigin, LineageReader
 from hive_views.identifiers import ViewName
-from hive_views.metastore.row_codec import HIVE_UUID
+from hive_views.metastore.rows.row import HIVE_UUID
 from hive_views.spark.analyzer import schema_of
 from hive_views.spec.lineage_codec import FILE_NODE, ROW_LINEAGE, lineage_of_version
 from hive_views.sql.analysis.validity import Validity

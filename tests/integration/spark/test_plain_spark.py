@@ -17,7 +17,7 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.revert import RevertStatus, revert_run
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
-from hive_views.metastore.row_codec import encode_row
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, iceberg_session
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.spark.sessions import captured_settings, spark_exceptions

@@ -14,7 +14,8 @@ from hive_views.config import REQUIRE_ENGINES
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
 from hive_views.legacy_import.legacy_view import Reason
-from hive_views.metastore.row_codec import RowKind, encode_row
+from hive_views.metastore.rows.row import RowKind
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.sql.analysis.validity import Validity
 from tests.integration.trino.listings import assert_listings_work
 from tests.integration.trino.server import TrinoServer

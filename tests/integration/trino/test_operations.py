@@ -31,7 +31,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
 from hive_views.materialized import MaterializedViews
 from hive_views.materialized.maintenance.garbage_collection import Garbage
-from hive_views.metastore.row_codec import RowKind, encode_row
+from hive_views.metastore.rows.row import RowKind
+from hive_views.metastore.rows.serialization import encode_row
 from hive_views.metastore.trino_encoding import FLAG, VIEW_COMMENT, is_encoded
 from hive_views.spark import SparkEngine
 from hive_views.sql.analysis.validity import Validity

@@ -10,7 +10,7 @@ import pytest
 from hive_views.dependencies.table_findings import MISSING_SERDES, spark_findings, table_findings
 from hive_views.local_metastore.jvm import find_jars
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SkewedInfo
-from hive_views.metastore.row_codec import read_row
+from hive_views.metastore.rows.row import read_row
 from tests.integration.transactional.tables import ACID, HANDLER, INSERT_ONLY, ORC, PARQUET, TEXT, table
 
 PROVIDER = {"spark.sql.sources.provider": "orc"}

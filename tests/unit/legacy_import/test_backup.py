@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from hive_views.errors import RevertError
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import.backup import read_backup, row_from_text, row_to_text, write_backup
-from hive_views.metastore.row_codec import Row, encode_row, read_row
+from hive_views.metastore.rows.row import Row, read_row
+from hive_views.metastore.rows.serialization import encode_row
 from tests.unit.metastore.rows import golden_row
 
 FILES = MetadataFiles({})

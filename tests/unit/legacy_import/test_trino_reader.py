@@ -10,7 +10,7 @@ import pytest
 
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.readers.trino import read
-from hive_views.metastore.row_codec import read_row
+from hive_views.metastore.rows.row import read_row
 from hive_views.metastore.trino_encoding import decode
 from tests.integration.legacy_import.rows import trino_view_row
 

@@ -13,7 +13,7 @@ from hive_views.legacy_import.legacy_view import Writer
 from hive_views.legacy_import.readers import trino
 from hive_views.legacy_import.storage import staleness_properties
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
-from hive_views.metastore.row_codec import Row, read_row
+from hive_views.metastore.rows.row import Row, read_row
 from hive_views.metastore.trino_encoding import encode
 
 ROWS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "golden/trino_483_rows.json").read_text())["rows"]

@@ -15,7 +15,8 @@ from hive_views.materialized.copies import is_copy
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
 from hive_views.materialized.properties import COPIES, check_settings
-from hive_views.metastore.row_codec import new_row, read_row
+from hive_views.metastore.rows.codec import new_row
+from hive_views.metastore.rows.row import read_row
 from hive_views.spec.changes import create
 from hive_views.spec.version_texts import define
 

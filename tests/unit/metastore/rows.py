@@ -12,7 +12,7 @@ from pyiceberg.types import IntegerType, NestedField, StringType
 from hive_views.config import CatalogConfig
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
-from hive_views.metastore.row_codec import new_row
+from hive_views.metastore.rows.codec import new_row
 from hive_views.spec.changes import create
 from hive_views.spec.file_codec import parse
 from hive_views.spec.metadata import ViewMetadata

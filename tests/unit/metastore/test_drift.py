@@ -17,7 +17,8 @@ from hive_views.metastore.drift import (
     long_values,
     may_be_damaged,
 )
-from hive_views.metastore.row_codec import changed_row, read_row
+from hive_views.metastore.rows.codec import changed_row
+from hive_views.metastore.rows.row import read_row
 from tests.unit.metastore.rows import (
     CONFIG,
     HIVE3,

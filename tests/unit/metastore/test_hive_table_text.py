@@ -7,7 +7,7 @@ import pytest
 from hive_views.errors import UndroppableTableError
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Order
 from hive_views.metastore.hive_table_text import check_droppable, create_statement
-from hive_views.metastore.row_codec import Row, read_row
+from hive_views.metastore.rows.row import Row, read_row
 from tests.integration.catalog.samples import hive_row
 
 START = "CREATE EXTERNAL TABLE `d`.`t` (`id` bigint, `a``b` string COMMENT 'c')"

@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 from hive_views.errors import InvalidViewError
-from hive_views.metastore.row_codec import hive_columns
+from hive_views.metastore.rows.types import hive_columns
 from hive_views.spec.schemas import schema_from_pyiceberg
 from hive_views.sql.types.names import hive_name
 

@@ -24,17 +24,9 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
 )
 from hive_views.metastore.drift import find_drift
-from hive_views.metastore.row_codec import (
-    Row,
-    RowKind,
-    changed_row,
-    check_columns,
-    check_properties,
-    new_row,
-    read_row,
-    renamed_row,
-    row_kind,
-)
+from hive_views.metastore.rows.codec import changed_row, check_properties, new_row, renamed_row
+from hive_views.metastore.rows.row import Row, RowKind, read_row, row_kind
+from hive_views.metastore.rows.types import check_columns
 from hive_views.spec.changes import AddVersion, Change, SetCurrentVersion, SetLocation, SetProperties, apply
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import define

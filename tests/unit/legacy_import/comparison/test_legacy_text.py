@@ -13,7 +13,8 @@ from hive_views.legacy_import.comparison.legacy_text import LegacyTexts
 from hive_views.legacy_import.journal import Announcement, History
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus, scan_row
-from hive_views.metastore.row_codec import Row, read_row, row_fingerprint
+from hive_views.metastore.rows.row import Row, read_row
+from hive_views.metastore.rows.serialization import row_fingerprint
 from tests.integration.legacy_import.rows import hive_view_row
 
 INNER = "select `t`.`id` from `s`.`t` -- all"

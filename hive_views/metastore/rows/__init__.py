@@ -1,0 +1,1 @@
+"""Rows of the metastore: their values, their columns and their bytes."""
