@@ -14,7 +14,7 @@ from examples.demo.reader import rows_of
 from examples.demo.views import show_text
 from hive_views import HiveViewCatalog
 from hive_views.legacy_import import plan_import, read_journal, report_run, revert_run, run_plan
-from hive_views.spark import ViewSession, run_verified
+from hive_views.spark import SparkCheck, ViewSession, run_verified
 
 LEGACY = "legacy"
 VIEWS = {
@@ -44,7 +44,7 @@ def show_import(console: Console, session: ViewSession, catalog: HiveViewCatalog
     plan = plan_import(catalog, databases=[LEGACY])
     journal = directory / "import.journal"
     # As `hive-views import run --verify rows` does.
-    result = run_verified(spark, plan, catalog, journal, partial(run_plan, plan, catalog, journal), verify="rows")
+    result = run_verified(SparkCheck(spark, "rows"), plan, catalog, journal, partial(run_plan, plan, catalog, journal))
     imported = sorted(name for _, name in catalog.list_views(LEGACY))
     after = read_rows("prod")
     report = report_run(read_journal(journal))

@@ -30,6 +30,7 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.readers.trino import trino_notes
 from hive_views.legacy_import.storage import (
     LEGACY_STORAGE,
+    StorageOwner,
     StoragePlan,
     plan_storage,
     recorded_refresh_state,
@@ -180,32 +181,35 @@ class ConvertedView:
         return tuple((name, type_text) for name, type_text, _ in self.row.columns)
 
 
-def convert(
-    target: ImportTarget,
-    row: Row,
-    view: LegacyView,
-    target_name: ViewName,
-    options: ImportOptions,
-    targets: Mapping[ViewName, ViewName],
-    *,
-    target_names: Collection[ViewName],
-    is_same_catalog: bool,
-) -> ConvertedView:
-    """Convert a legacy view. Raises ConversionError.
+@dataclass(frozen=True)
+class Conversion:
+    """What the conversions of all views of an import have in common."""
 
-    `targets` maps the names of all views of the import, and `target_names` has the new ones.
-    """
+    target: ImportTarget
+    """The catalog for the new views."""
+    options: ImportOptions
+    targets: Mapping[ViewName, ViewName]
+    """The name of the new view by the name of the legacy one."""
+    target_names: Collection[ViewName]
+    """The names of the new views."""
+    is_same_catalog: bool
+    """Whether the new views are in the catalog of the legacy views."""
+
+
+def convert(conversion: Conversion, row: Row, view: LegacyView, target_name: ViewName) -> ConvertedView:
+    """Convert a legacy view. Raises ConversionError."""
+    target, options = conversion.target, conversion.options
     view = check_convertible(view, options)
     store = target.store
     definition = define_view(
-        store, target.catalog.name, view, target_name, options, targets, keeps_catalogs=target.is_metastore
+        store, target.catalog.name, view, target_name, options, conversion.targets, keeps_catalogs=target.is_metastore
     )
     # A plan has checked the tables behind views as well; these rows are read already.
     sources = (source for name in definition.reads if (source := store.get_row(name)) is not None)
     accepted = check_readable(view.name, spark_findings(sources), options)
     definition = replace(definition, changes=(*definition.changes, *accepted))
-    in_place = is_same_catalog and target_name == row.name
-    if any(view_exists(store, name) for name in definition.reads if name not in target_names):
+    in_place = conversion.is_same_catalog and target_name == row.name
+    if any(view_exists(store, name) for name in definition.reads if name not in conversion.target_names):
         # Cycles among the import's own views are found when it is planned.
         reject_cycle(store, target_name, definition.definition.version)
     location = target.view_location(target_name if in_place else check_new_table(store.client, target_name))
@@ -219,7 +223,12 @@ def convert(
         location = f"{location}__view"
         view_uuid = _materialized_view_uuid(store, row, target_name, in_place=in_place)
         storage, storage_metadata = plan_storage(
-            target.catalog, store, row, view, target_name, definition.definition.schema, view_uuid, in_place=in_place
+            target.catalog,
+            store,
+            row,
+            view,
+            StorageOwner(target_name, view_uuid, definition.definition.schema),
+            in_place=in_place,
         )
         definition = replace(
             definition,

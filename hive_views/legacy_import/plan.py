@@ -31,7 +31,7 @@ from hive_views.errors import (
     UsageError,
 )
 from hive_views.identifiers import ViewName, components
-from hive_views.legacy_import.convert import check_readable, convert
+from hive_views.legacy_import.convert import Conversion, check_readable, convert
 from hive_views.legacy_import.definition import check_convertible, find_references
 from hive_views.legacy_import.legacy_view import ConversionError, Problem, Reason, Writer
 from hive_views.legacy_import.options import MOST_CALLS, READERS, ImportOptions, NameText, check_most_calls
@@ -467,6 +467,7 @@ class Planner:
         self._target_names: set[ViewName] = set()
         self._store = store_of_target(catalog, to, self._target_names, fetched)
         self._target = import_target(catalog, to, self._store)
+        self._conversion = Conversion(self._target, options, self._targets, self._target_names, self._is_same_catalog)
         self._engines = EngineChecker(self._store)
 
     def add(self, view: ScannedView) -> None:
@@ -528,16 +529,7 @@ class Planner:
                     problem=Problem(Reason.BLOCKED, f"it reads {source}, and {blocker} cannot be converted"),
                 )
         try:
-            converted = convert(
-                self._target,
-                row,
-                view,
-                entry.target,
-                self._options,
-                self._targets,
-                target_names=self._target_names,
-                is_same_catalog=self._is_same_catalog,
-            )
+            converted = convert(self._conversion, row, view, entry.target)
             unreadable = find_unreadable(self._store, converted.definition.reads)
             accepted = check_readable(scanned.name, unreadable, self._options)
             accepted = accepted if self._target.is_metastore else ()

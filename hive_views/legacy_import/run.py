@@ -48,6 +48,7 @@ from hive_views.legacy_import.backup import read_backup, row_to_text, write_back
 from hive_views.legacy_import.convert import (
     LEGACY_FINGERPRINT,
     LEGACY_ROW,
+    Conversion,
     ConvertedView,
     convert,
 )
@@ -643,16 +644,14 @@ class Importer:
         return self._convert(entry, row, view_store)
 
     def _convert(self, entry: PlanEntry, row: Row, view_store: PlannedStore) -> ConvertedView:
-        return convert(
+        conversion = Conversion(
             import_target(self.target, self._to, view_store, self.database_locations),
-            row,
-            read_view(row),
-            entry.target,
             self.options,
             self.targets,
-            target_names=self._target_names,
-            is_same_catalog=self.to_properties is None and self._to is None,
+            self._target_names,
+            self.to_properties is None and self._to is None,
         )
+        return convert(conversion, row, read_view(row), entry.target)
 
     def _swap(self, pending: PendingImport, *, wait_for_dead_lock: bool, is_shared: bool) -> ImportOutcome:
         entry, converted, store = pending.entry, pending.converted, self.target.store

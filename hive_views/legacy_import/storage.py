@@ -120,21 +120,31 @@ class StoragePlan:
         )
 
 
+@dataclass(frozen=True)
+class StorageOwner:
+    """The new materialized view to which a storage will belong."""
+
+    name: ViewName
+    uuid: str
+    schema: Schema
+    """Its columns."""
+
+
 def plan_storage(
     catalog: HiveViewCatalog,
     store: MetastoreStore,
     row: Row,
     view: LegacyView,
-    target: ViewName,
-    schema: Schema,
-    view_uuid: str,
+    owner: StorageOwner,
     *,
     in_place: bool,
 ) -> tuple[StoragePlan, TableMetadata | None]:
     """Plan the storage of a view; also return the metadata of an existing storage that will be used. Writes nothing."""
     if not in_place:
-        name = _free_name(catalog, store, target, view_uuid)
-        return StoragePlan(StorageAction.CREATED, name, view_uuid, reason="the legacy view keeps its own storage"), None
+        name = _free_name(catalog, store, owner)
+        return StoragePlan(
+            StorageAction.CREATED, name, owner.uuid, reason="the legacy view keeps its own storage"
+        ), None
     if row.partition_keys:
         raise ConversionError(
             Reason.UNSUPPORTED,
@@ -146,17 +156,17 @@ def plan_storage(
     if location is not None:
         try:
             metadata = MetadataCache(store).table_metadata(str(table or row.name), location)
-            reason = _compare_columns(schema, metadata)
+            reason = _compare_columns(owner.schema, metadata)
         except UnidentifiedError as error:
             reason = f"its storage cannot be read ({error})"
     if metadata is None or reason is not None:
-        name = _free_name(catalog, store, target, view_uuid)
-        return StoragePlan(StorageAction.CREATED, name, view_uuid, reason=reason), None
+        name = _free_name(catalog, store, owner)
+        return StoragePlan(StorageAction.CREATED, name, owner.uuid, reason=reason), None
     snapshot_id = metadata.current_snapshot_id
     if table is not None:
-        return StoragePlan(StorageAction.LINKED, table, view_uuid, location, snapshot_id), metadata
-    name = _free_name(catalog, store, target, view_uuid, metadata)
-    return StoragePlan(StorageAction.REGISTERED, name, view_uuid, location, snapshot_id), metadata
+        return StoragePlan(StorageAction.LINKED, table, owner.uuid, location, snapshot_id), metadata
+    name = _free_name(catalog, store, owner, metadata)
+    return StoragePlan(StorageAction.REGISTERED, name, owner.uuid, location, snapshot_id), metadata
 
 
 def _find_storage(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:
@@ -188,14 +198,10 @@ def _compare_columns(schema: Schema, metadata: TableMetadata) -> str | None:
 
 
 def _free_name(
-    catalog: HiveViewCatalog,
-    store: MetastoreStore,
-    target: ViewName,
-    view_uuid: str,
-    metadata: TableMetadata | None = None,
+    catalog: HiveViewCatalog, store: MetastoreStore, owner: StorageOwner, metadata: TableMetadata | None = None
 ) -> ViewName:
     """Return a free name for a storage table; one that a killed run created for this view counts as free."""
-    return storage_name(target, view_uuid, lambda name: _is_free(catalog, store, name, view_uuid, metadata))
+    return storage_name(owner.name, owner.uuid, lambda name: _is_free(catalog, store, name, owner.uuid, metadata))
 
 
 def _is_free(

@@ -47,7 +47,7 @@ class Undo:
     """For a changed column: its earlier declaration as JSON, from which a rollback computes check and statements."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """One step of a plan."""
 
@@ -96,7 +96,7 @@ class HiveScript:
     """IDs of the plan's steps that the script makes as well; if it runs first, they are not needed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UpgradePlan:
     """The steps of an upgrade. A plan contains no user and no password."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions, view_texts
@@ -217,6 +217,22 @@ def _notes(schema: Schema, target: str, scripts: tuple[HiveScript, ...]) -> Iter
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """A step before its undo is known."""
+
+    kind: Kind
+    table: str
+    name: str
+    reason: str
+    statements: tuple[str, ...]
+    rows: str
+    undo_note: str
+    earlier: Column | None = None
+    """The declaration of a column that the step changes."""
+    blocked: str | None = None
+
+
 class _Planner:
     """Derives the steps of a plan from a schema."""
 
@@ -244,27 +260,24 @@ class _Planner:
         yield from self._owners()
         yield from self._rows()
 
-    def _step(
-        self,
-        requirement: Requirement,
-        kind: Kind,
-        table: str,
-        name: str,
-        reason: str,
-        statements: tuple[str, ...],
-        rows: str,
-        undo_note: str,
-        *,
-        earlier: Column | None = None,
-        blocked: str | None = None,
-    ) -> Step:
-        """Return a step that meets a requirement; `earlier` is the declaration of a column that it changes."""
-        undo = undo_of(self._sql, requirement.id, table, declaration_of(earlier) if earlier else None)
+    def _step(self, requirement: Requirement, draft: _Draft) -> Step:
+        """Return a step that meets a requirement."""
+        earlier, undo_note = draft.earlier, draft.undo_note
+        undo = undo_of(self._sql, requirement.id, draft.table, declaration_of(earlier) if earlier else None)
         if undo is None:
             undo_note = "not undone: all versions of Hive read the new type"
-        locks = self._sql.locks(kind.value)
         return Step(
-            requirement.id, kind, table, name, reason, statements, locks, rows, undo, undo_note, blocked=blocked
+            id=requirement.id,
+            kind=draft.kind,
+            table=draft.table,
+            name=draft.name,
+            reason=draft.reason,
+            statements=draft.statements,
+            locks=self._sql.locks(draft.kind.value),
+            rows=draft.rows,
+            undo=undo,
+            undo_note=undo_note,
+            blocked=draft.blocked,
         )
 
     def _table(self, table: NeededTable) -> Iterator[Step]:
@@ -273,28 +286,30 @@ class _Planner:
         if existing is None:
             yield self._step(
                 table,
-                Kind.CREATE_TABLE,
-                required.name,
-                required.name,
-                f"{table.reason} ({table.source})",
-                self._sql.create_table(required) + self._privileges(required.name),
-                "none",
-                "while it is empty" if table.first_value is None else "yes",
+                _Draft(
+                    kind=Kind.CREATE_TABLE,
+                    table=required.name,
+                    name=required.name,
+                    reason=f"{table.reason} ({table.source})",
+                    statements=self._sql.create_table(required) + self._privileges(required.name),
+                    rows="none",
+                    undo_note="while it is empty" if table.first_value is None else "yes",
+                ),
             )
         if table.first_value is not None and (existing is None or self._schema.rows.is_lock_counter_empty):
             name = existing.name if existing else required.name
             column = self._sql.stored_name(table.columns[0].name, name)
             yield Step(
-                f"{table.name} row",
-                Kind.FIRST_ROW,
-                name,
-                column,
-                f"the counter must have one row, otherwise every lock request fails ({table.source})",
-                (self._sql.first_row(name, column, table.first_value),),
-                self._sql.locks("first-row"),
-                "one row is added if there is none",
-                None,
-                "not needed",
+                id=f"{table.name} row",
+                kind=Kind.FIRST_ROW,
+                table=name,
+                name=column,
+                reason=f"the counter must have one row, otherwise every lock request fails ({table.source})",
+                statements=(self._sql.first_row(name, column, table.first_value),),
+                locks=self._sql.locks("first-row"),
+                rows="one row is added if there is none",
+                undo=None,
+                undo_note="not needed",
             )
 
     def _privileges(self, table: str) -> tuple[str, ...]:
@@ -309,13 +324,15 @@ class _Planner:
         column = replace(addition.column, name=self._sql.stored_name(addition.column.name, table.name))
         yield self._step(
             addition,
-            Kind.ADD_COLUMN,
-            table.name,
-            column.name,
-            f"{addition.reason} ({addition.source})",
-            (self._sql.add_column(table.name, column),),
-            "all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
-            "possible while no row has a value in it",
+            _Draft(
+                kind=Kind.ADD_COLUMN,
+                table=table.name,
+                name=column.name,
+                reason=f"{addition.reason} ({addition.source})",
+                statements=(self._sql.add_column(table.name, column),),
+                rows="all rows get NULL" if column.default is None else f"all rows get {self._sql.default(column)}",
+                undo_note="possible while no row has a value in it",
+            ),
         )
 
     def _widening(self, widening: Widening) -> Iterator[Step]:
@@ -329,14 +346,16 @@ class _Planner:
         size = f"({column.length})" if column.length and column.length > 0 else ""
         yield self._step(
             widening,
-            Kind.WIDEN,
-            table.name,
-            column.name,
-            f"{widening.reason}; its type is {column.type}{size} ({widening.source})",
-            self._sql.widen(table.name, column, widening.type),
-            "no value changes",
-            _WHILE_VALUES_FIT,
-            earlier=column,
+            _Draft(
+                kind=Kind.WIDEN,
+                table=table.name,
+                name=column.name,
+                reason=f"{widening.reason}; its type is {column.type}{size} ({widening.source})",
+                statements=self._sql.widen(table.name, column, widening.type),
+                rows="no value changes",
+                undo_note=_WHILE_VALUES_FIT,
+                earlier=column,
+            ),
         )
 
     def _recoding(self, recoding: Recoding) -> Iterator[Step]:
@@ -349,14 +368,17 @@ class _Planner:
             return
         yield self._step(
             recoding,
-            Kind.RECODE,
-            table.name,
-            column.name,
-            f"{column.charset} replaces all other characters by '?' without an error (measured on MariaDB 10.11)",
-            (statement,),
-            "no value changes; new values may contain all characters",
-            _WHILE_VALUES_FIT,
-            earlier=column,
+            _Draft(
+                kind=Kind.RECODE,
+                table=table.name,
+                name=column.name,
+                reason=f"{column.charset} replaces all other characters by '?' without an error (measured on MariaDB "
+                "10.11)",
+                statements=(statement,),
+                rows="no value changes; new values may contain all characters",
+                undo_note=_WHILE_VALUES_FIT,
+                earlier=column,
+            ),
         )
 
     def _indexes(self) -> Iterator[Step]:
@@ -376,14 +398,16 @@ class _Planner:
             holder = self._holder(index.name, table)
             yield self._step(
                 index,
-                Kind.CREATE_INDEX,
-                table_name,
-                index.name,
-                index.reason,
-                (self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
-                "none",
-                "yes",
-                blocked=f"{holder} has another index of this name: rename or drop it" if holder else None,
+                _Draft(
+                    kind=Kind.CREATE_INDEX,
+                    table=table_name,
+                    name=index.name,
+                    reason=index.reason,
+                    statements=(self._sql.create_index(index.name, table_name, columns, unique=index.unique),),
+                    rows="none",
+                    undo_note="yes",
+                    blocked=f"{holder} has another index of this name: rename or drop it" if holder else None,
+                ),
             )
 
     def _holder(self, index: str, table: Table | None) -> str | None:
@@ -407,17 +431,17 @@ class _Planner:
             if not missing:
                 continue
             yield Step(
-                f"{needed.name}{OWNER_SUFFIX}",
-                Kind.OWNER,
-                table.name,
-                table.name,
-                f"the metastore may not be able to use it, for lack of privileges: {', '.join(missing)}"
+                id=f"{needed.name}{OWNER_SUFFIX}",
+                kind=Kind.OWNER,
+                table=table.name,
+                name=table.name,
+                reason=f"the metastore may not be able to use it, for lack of privileges: {', '.join(missing)}"
                 + (f"; it belongs to {table.owner}" if table.owner else ""),
-                self._sql.give(table.name, tbls.owner, grants),
-                self._sql.locks("owner"),
-                "none",
-                None,
-                "not undone: the metastore needs the privileges",
+                statements=self._sql.give(table.name, tbls.owner, grants),
+                locks=self._sql.locks("owner"),
+                rows="none",
+                undo=None,
+                undo_note="not undone: the metastore needs the privileges",
             )
 
     def _rows(self) -> Iterator[Step]:
@@ -477,14 +501,14 @@ class _Planner:
             for name in column.split(", ")
         )
         return Step(
-            step_id,
-            kind,
-            "TBLS",
-            column,
-            reason,
-            (f"INSERT INTO {quoted(journal.BACKUP.name)} … the old values", *statements),
-            self._sql.locks(kind.value),
-            effect,
-            None,
-            _FROM_BACKUP,
+            id=step_id,
+            kind=kind,
+            table="TBLS",
+            name=column,
+            reason=reason,
+            statements=(f"INSERT INTO {quoted(journal.BACKUP.name)} … the old values", *statements),
+            locks=self._sql.locks(kind.value),
+            rows=effect,
+            undo=None,
+            undo_note=_FROM_BACKUP,
         )

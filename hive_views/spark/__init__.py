@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hive_views.spark.legacy_import.job import ImportJobError as ImportJobError
     from hive_views.spark.legacy_import.job import SparkImport as SparkImport
     from hive_views.spark.legacy_import.verified_run import CheckedRun as CheckedRun
+    from hive_views.spark.legacy_import.verified_run import SparkCheck as SparkCheck
     from hive_views.spark.legacy_import.verified_run import run_verified as run_verified
     from hive_views.spark.refresh.engine import SparkEngine as SparkEngine
     from hive_views.spark.runtime import fetch_runtime as fetch_runtime

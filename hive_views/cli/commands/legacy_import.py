@@ -180,25 +180,19 @@ def plan_views(
         missing = set(names) - {row.name for row in rows}  # the plan reports them
         lower_databases, names = [], [*selection.names(rows), *sorted(missing)]
     with open_target(to_catalog, to_uri, to_warehouse) as target, bar("planning") as advance:
-        make_plan: Callable[..., ImportPlan] = plan_import
+        make_plan: Callable[..., ImportPlan] = partial(plan_import, catalog, to=target, most_calls=most_calls)
         if spark is not None:
-            from hive_views.spark.legacy_import.command import plan_on_spark
+            from hive_views.spark.legacy_import.command import ImportOnSpark
 
-            check_metastore(target, "--spark")
+            on_spark = ImportOnSpark(
+                catalog, to=check_metastore(target, "--spark"), master=spark, most_calls=most_calls
+            )
 
             def report_checks(done: int, total: int) -> None:
                 advance(done, total, "Spark's analyzer")
 
-            make_plan = partial(plan_on_spark, master=spark, check_progress=report_checks)
-        plan = make_plan(
-            catalog,
-            databases=lower_databases,
-            names=names,
-            options=options,
-            to=target,
-            most_calls=most_calls,
-            progress=advance,
-        )
+            make_plan = partial(on_spark.plan, check_progress=report_checks)
+        plan = make_plan(databases=lower_databases, names=names, options=options, progress=advance)
     plan = selection.plan(plan)
     planned_names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
@@ -268,15 +262,12 @@ def run_views(
             unchecked = legacy_import.unchecked_promises(has_columns=False, has_rows=False)
             return replace(report, file=str(journal_path), complete=result.complete, unchecked=unchecked)
         from hive_views.legacy_import.journal import ImportStatus
-        from hive_views.spark.legacy_import.command import run_on_spark
+        from hive_views.spark.legacy_import.command import ImportOnSpark
 
-        checked_run = run_on_spark(
+        on_spark = ImportOnSpark(catalog, to=check_metastore(target, "--spark"), master=spark, most_calls=most_calls)
+        checked_run = on_spark.run(
             import_plan,
-            catalog,
             journal_path,
-            to=check_metastore(target, "--spark"),
-            master=spark,
-            most_calls=most_calls,
             verify=verify,
             progress=progress,
             check_progress=lambda when, done, total: advance(done, total, f"Spark's check {when}"),

@@ -21,6 +21,7 @@ from hive_views.spark.legacy_import.verified_run import (
     NONE,
     CheckedRun,
     CheckProgress,
+    SparkCheck,
     is_other_metastore,
     resolve_verify_mode,
     run_verified,
@@ -34,55 +35,80 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
 
 
-def plan_on_spark(
-    catalog: HiveViewCatalog,
-    *,
-    databases: Sequence[str] = (),
-    names: Sequence[ViewName] = (),
-    options: ImportOptions | None = None,
-    to: HiveViewCatalog | None = None,
-    master: str,
-    most_calls: int,
-    progress: PlanProgress | None = None,
-    check_progress: PlanProgress | None = None,
-    session: SparkSession | None = None,
-) -> ImportPlan:
-    """Plan an import on Spark, and analyze the new texts if the same Spark can read the legacy and the new views."""
-    is_analyzed = to is None and catalog.name != SESSION_CATALOG
-    with _session(catalog, master, catalog.name if is_analyzed else None, session) as spark:
-        job = SparkImport(spark, catalog, most_calls=most_calls)
-        plan = job.plan(databases=databases, names=names, options=options, to=to, progress=progress)
-        return add_analyzer_findings(spark, catalog, plan, check_progress) if is_analyzed else plan
+class ImportOnSpark:
+    """Plans and runs imports on the executors of a Spark master, or here with a local Spark for the checks."""
 
+    def __init__(
+        self,
+        catalog: HiveViewCatalog,
+        *,
+        to: HiveViewCatalog | None = None,
+        master: str | None = None,
+        most_calls: int,
+        session: SparkSession | None = None,
+    ) -> None:
+        """Make an import; no Spark is started yet.
 
-def run_on_spark(
-    plan: ImportPlan,
-    catalog: HiveViewCatalog,
-    journal: Path,
-    *,
-    to: HiveViewCatalog | None = None,
-    master: str | None = None,
-    most_calls: int,
-    verify: str | None = None,
-    progress: RunProgress | None = None,
-    check_progress: CheckProgress | None = None,
-    session: SparkSession | None = None,
-) -> CheckedRun:
-    """Run a plan on the executors of a Spark master, or in this process with a local Spark for the checks."""
-    target = to or catalog
-    verify = resolve_verify_mode(
-        verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
-    )
-    plan.check_target(target_address(to))  # before a Spark is started
-    with _session(catalog, master or "local[2]", target.name if verify != NONE else None, session) as spark:
-        if master is not None:
-            job = SparkImport(spark, catalog, most_calls=most_calls)
-            return job.run(plan, journal, to=to, verify=verify, progress=progress, check_progress=check_progress)
+        Args:
+            catalog: The catalog of the legacy views.
+            to: The catalog for the new views; None for `catalog`.
+            master: The Spark master; None runs in this process.
+            most_calls: Maximum number of concurrent metastore calls.
+            session: A session to use in place of a new one.
+        """
+        self._catalog = catalog
+        self._to = to
+        self._master = master
+        self._most_calls = most_calls
+        self._session = session
 
-        def run() -> RunResult:
-            return run_plan(plan, catalog, journal, to=to, most_calls=most_calls, progress=progress)
+    def plan(
+        self,
+        *,
+        databases: Sequence[str] = (),
+        names: Sequence[ViewName] = (),
+        options: ImportOptions | None = None,
+        progress: PlanProgress | None = None,
+        check_progress: PlanProgress | None = None,
+    ) -> ImportPlan:
+        """Plan an import, and analyze the new texts if the same Spark can read the legacy and the new views."""
+        catalog, to = self._catalog, self._to
+        is_analyzed = to is None and catalog.name != SESSION_CATALOG
+        with _session(catalog, self._master_or_local, catalog.name if is_analyzed else None, self._session) as spark:
+            job = SparkImport(spark, catalog, most_calls=self._most_calls)
+            plan = job.plan(databases=databases, names=names, options=options, to=to, progress=progress)
+            return add_analyzer_findings(spark, catalog, plan, check_progress) if is_analyzed else plan
 
-        return run_verified(spark, plan, catalog, journal, run, to=to, verify=verify, check_progress=check_progress)
+    def run(
+        self,
+        plan: ImportPlan,
+        journal: Path,
+        *,
+        verify: str | None = None,
+        progress: RunProgress | None = None,
+        check_progress: CheckProgress | None = None,
+    ) -> CheckedRun:
+        """Run a plan, and check the views as `verify` says."""
+        catalog, to = self._catalog, self._to
+        target = to or catalog
+        verify = resolve_verify_mode(
+            verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
+        )
+        plan.check_target(target_address(to))  # before a Spark is started
+        with _session(catalog, self._master_or_local, target.name if verify != NONE else None, self._session) as spark:
+            check = SparkCheck(spark, verify, check_progress)
+            if self._master is not None:
+                job = SparkImport(spark, catalog, most_calls=self._most_calls)
+                return job.run_checked(plan, journal, check, to=to, progress=progress)
+
+            def run() -> RunResult:
+                return run_plan(plan, catalog, journal, to=to, most_calls=self._most_calls, progress=progress)
+
+            return run_verified(check, plan, catalog, journal, run, to=to)
+
+    @property
+    def _master_or_local(self) -> str:
+        return self._master or "local[2]"
 
 
 def compare_with_spark(

@@ -58,7 +58,7 @@ from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import LoadedView
 from hive_views.spark.analyzer import typed_columns
 from hive_views.spark.jvm import is_classic
-from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, run_verified
+from hive_views.spark.legacy_import.verified_run import CheckedRun, CheckProgress, SparkCheck, run_verified
 from hive_views.spark.sessions import spark_exceptions
 from hive_views.spark.versions import check_session_version
 
@@ -201,14 +201,25 @@ class SparkImport:
             JournalError: If the journal cannot be used.
             UsageError: If `verify` is not possible, or the views are not in the session catalog.
         """
+        check = SparkCheck(self._spark, verify, check_progress)
+        return self.run_checked(plan, journal_path, check, to=to, progress=progress)
+
+    def run_checked(
+        self,
+        plan: ImportPlan,
+        journal_path: Path,
+        check: SparkCheck,
+        *,
+        to: HiveViewCatalog | None = None,
+        progress: RunProgress | None = None,
+    ) -> CheckedRun:
+        """Run a plan as `run`, with the checks in place of `verify` and `check_progress`."""
         importer = self._importer(plan, to)
 
         def run() -> RunResult:
             return self._run(importer, plan, journal_path, to, progress)
 
-        return run_verified(
-            self._spark, plan, self._catalog, journal_path, run, to=to, verify=verify, check_progress=check_progress
-        )
+        return run_verified(check, plan, self._catalog, journal_path, run, to=to)
 
     def _columns_of_files(self, names: Iterable[str]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Return the columns of files by the name of the files; without those that Spark cannot read."""

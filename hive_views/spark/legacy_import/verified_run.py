@@ -254,28 +254,36 @@ def resolve_verify_mode(verify: str | None, *, has_spark: bool, is_other_metasto
     return verify or NONE
 
 
+@dataclass(frozen=True)
+class SparkCheck:
+    """How Spark checks the views of a run."""
+
+    spark: SparkSession
+    """A session whose session catalog is the metastore of the legacy views; classic or Spark Connect."""
+    verify: str | None = None
+    """One of VERIFY_MODES; None for COLUMNS if that is possible."""
+    progress: CheckProgress | None = None
+    """Called while Spark checks the views, before and after the run."""
+
+
 def run_verified(
-    spark: SparkSession,
+    check: SparkCheck,
     plan: ImportPlan,
     catalog: HiveViewCatalog,
     journal: Path,
     run: Callable[[], RunResult],
     *,
     to: HiveViewCatalog | None = None,
-    verify: str | None = None,
-    check_progress: CheckProgress | None = None,
 ) -> CheckedRun:
     """Run a plan, and compare what Spark returns for its views before and after the run.
 
     Args:
-        spark: A session whose session catalog is the metastore of the legacy views; classic or Spark Connect.
+        check: How Spark checks the views.
         plan: The plan.
         catalog: The catalog of the legacy views.
         journal: The journal's file. The results from before the run and those of the check are kept next to it.
         run: Runs the plan.
         to: The catalog for the new views; None for `catalog`.
-        verify: One of VERIFY_MODES; None for COLUMNS if that is possible.
-        check_progress: Called while Spark checks the views, before and after the run.
 
     Returns:
         The outcome of each view, and the result of the check of each converted view. A view that this run converted,
@@ -287,21 +295,23 @@ def run_verified(
     """
     target = to or catalog
     verify = resolve_verify_mode(
-        verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
+        check.verify, has_spark=True, is_other_metastore=is_other_metastore(catalog, to), catalog_name=target.name
     )
     if verify == NONE:
         return CheckedRun(run().outcomes)
     history = read_journal_of(journal, plan)
-    check_session_metastore(spark, catalog, plan)
-    check = ViewCheck(spark, target, journal.with_name(f"{journal.name}.{verify}"), columns_only=verify == COLUMNS)
+    check_session_metastore(check.spark, catalog, plan)
+    comparison = ViewCheck(
+        check.spark, target, journal.with_name(f"{journal.name}.{verify}"), columns_only=verify == COLUMNS
+    )
     try:
         outcomes = {} if history is None else history.outcomes
         converted = [name for name, outcome in outcomes.items() if outcome.status is ImportStatus.CONVERTED]
-        check.read_before(plan, converted, check_progress)
+        comparison.read_before(plan, converted, check.progress)
         result = run()
-        results = check.compare_after(plan, result.outcomes, check_progress)
+        results = comparison.compare_after(plan, result.outcomes, check.progress)
     finally:
-        check.close()
+        comparison.close()
     # A view that an earlier run checked is not restored: another program may have changed a source since.
     unchecked = results.keys() - read_check_results(journal).keys()
     rejections = {name: results[name].text for name in unchecked if results[name].is_rejected}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
+    from hive_views.materialized.refresh.request import Engine
     from hive_views.spark.session.guard import StatementGuard
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spark.session.names import NameResolver
@@ -127,9 +128,18 @@ class StatementRunner:
         is_ours = self._names.is_on_metastore(current.catalog) and len(current.namespace) == 1
         return current.namespace[0] if is_ours else "default"
 
-    def _execute(self, statement: Any, analyzer: Analyzer | None = None, **options: Any) -> Result[Any]:
+    def _execute(
+        self,
+        statement: Any,
+        analyzer: Analyzer | None = None,
+        *,
+        summary: Mapping[str, str] | None = None,
+        engine: Engine | None = None,
+    ) -> Result[Any]:
         database = self._current_database()
-        return execute_statement(self._catalog, statement, database=database, analyzer=analyzer, **options)
+        return execute_statement(
+            self._catalog, statement, database=database, analyzer=analyzer, summary=summary, engine=engine
+        )
 
     # -- Handlers: each returns the result, or None to leave the statement to Spark ------------------------------------
 

@@ -19,7 +19,7 @@ from hive_views.legacy_import.run import run_plan
 from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
 from hive_views.spark.legacy_import.job import SparkImport
-from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, ViewCheck, run_verified
+from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, SparkCheck, ViewCheck, run_verified
 from hive_views.spark.view_content import row_text
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 from tests.integration.spark.spark_versions import needs_spark_4
@@ -205,7 +205,7 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
 
     before = {entry.name: entry.fingerprint for entry in plan.entries}
     for columns in ("id INT, x DOUBLE, m MAP<STRING, INT>", "id STRING, x DOUBLE, m MAP<STRING, INT>, s STRING"):
-        checked = run_verified(spark, plan, catalog, journal, lambda columns=columns: run(columns))
+        checked = run_verified(SparkCheck(spark), plan, catalog, journal, lambda columns=columns: run(columns))
         statuses = {outcome.name.name: (outcome.status, outcome.reason) for outcome in checked.outcomes}
         rejected = {name for name, end in statuses.items() if end == (ImportStatus.REFUSED, Reason.UNREADABLE)}
         assert rejected == {"plain", "above", "summed"}, "chance was checked by the first run, apart reads no table"
@@ -222,7 +222,7 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
             f"CREATE TABLE spark_catalog.{views}.t (id INT, x DOUBLE, m MAP<STRING, INT>, s STRING) USING parquet"
         )
     # The next run converts what was restored.
-    again = run_verified(spark, plan, catalog, journal, lambda: run_plan(plan, catalog, journal))
+    again = run_verified(SparkCheck(spark), plan, catalog, journal, lambda: run_plan(plan, catalog, journal))
     assert {outcome.status for outcome in again.outcomes} == {ImportStatus.CONVERTED}
     assert again.as_before
     revert_run(catalog, journal)
