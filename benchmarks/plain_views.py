@@ -60,7 +60,7 @@ def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]
 
     def rejected() -> None:
         try:
-            catalog.drop_table(TABLE, restrict=True)
+            catalog.drop_table(TABLE, behavior="restrict")
         except DependentsError as error:
             check(error.dependents)
         else:
@@ -70,10 +70,10 @@ def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]
     questions: list[tuple[str, Callable[[], Any]]] = [
         ("dependents of a table", lambda: check(catalog.dependents(TABLE).views)),
         ("impact of a dropped column", lambda: check([item.view for item in catalog.impact(TABLE, columns)])),
-        ("plan of a CASCADE", lambda: check(catalog.plan_drop(TABLE, cascade=True).dependents)),
+        ("plan of a CASCADE", lambda: check(catalog.plan_drop(TABLE, behavior="cascade").dependents)),
         ("RESTRICT, rejected", rejected),
-        ("RESTRICT, dropped", lambda: catalog.drop_view(f"{DATABASE}.extra_3", restrict=True)),
-        ("CASCADE of 3 views", lambda: catalog.drop_view(f"{DATABASE}.extra_0", cascade=True)),
+        ("RESTRICT, dropped", lambda: catalog.drop_view(f"{DATABASE}.extra_3", behavior="restrict")),
+        ("CASCADE of 3 views", lambda: catalog.drop_view(f"{DATABASE}.extra_0", behavior="cascade")),
         (
             "replace in strict mode",
             lambda: strict.replace_view_from_sql(f"{DATABASE}.v_00000", f"SELECT * FROM {TABLE}"),

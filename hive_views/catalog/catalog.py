@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.partitions import PartitionSpec
     from hive_views.dependencies.columns import ColumnName
-    from hive_views.dependencies.drop import DropPlan, DropReport
+    from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport
     from hive_views.dependencies.graph import Graph, TransitiveDependents
     from hive_views.dependencies.impact import AffectedView
     from hive_views.dependencies.lineage import TransitiveLineage
@@ -566,13 +566,12 @@ class HiveViewCatalog(TableCatalog):
 
     # -- Dropping views -----------------------------------------------------------------------------------------------
 
-    def plan_drop(self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False) -> DropPlan:
+    def plan_drop(self, identifier: str | Identifier, *, behavior: DropBehavior | str = "") -> DropPlan:
         """Compute what `drop_view` or `drop_table` would do with the same arguments, without changing anything.
 
         Args:
             identifier: `database.name` of a table or view.
-            restrict: As in `drop_view`.
-            cascade: As in `drop_view`.
+            behavior: As in `drop_view`.
 
         Returns:
             The objects that would be dropped, in order, and the dependents.
@@ -583,15 +582,14 @@ class HiveViewCatalog(TableCatalog):
         """
         from hive_views.dependencies.drop import plan_drop
 
-        return plan_drop(self._lineages, self._name(identifier), self._behavior(restrict, cascade))
+        return plan_drop(self._lineages, self._name(identifier), self._behavior(behavior))
 
     def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
         self,
         identifier: str | Identifier,
         *,
         purge_files: bool = False,
-        restrict: bool = False,
-        cascade: bool = False,
+        behavior: DropBehavior | str = "",
         expected_metadata_location: str | None = None,
     ) -> DropReport:
         """Drop a view. Its metadata files are kept, so that `register_view` can restore it, unless they are purged.
@@ -600,9 +598,9 @@ class HiveViewCatalog(TableCatalog):
             identifier: `database.name`.
             purge_files: Delete all metadata files of the view, unless its property `gc.enabled` is false. With
                 `cascade`, also those of the dependents, except files that another row in the metastore needs.
-            restrict: Drop nothing if a view depends on it.
-            cascade: Drop every view that depends on it first; see `plan_drop`. Without `restrict` and `cascade`,
-                dependents are left dangling, as in Hive; in strict mode the default is `restrict`.
+            behavior: `restrict` drops nothing if a view depends on it, `cascade` drops every view that depends on it
+                first; see `plan_drop`. Without either, dependents are left dangling, as in Hive; in strict mode the
+                default is `restrict`.
             expected_metadata_location: Drop the view only in this state (`HiveView.metadata_location`).
 
         Returns:
@@ -610,7 +608,7 @@ class HiveViewCatalog(TableCatalog):
 
         Raises:
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
-            DependentsError: If `restrict` forbids the drop; the error names every dependent.
+            DependentsError: If the behavior forbids the drop; the error names every dependent.
             CommitFailedError: If the view is in another state than the expected one.
             InvalidViewError: If the files to purge are also those of another row; nothing is changed.
             CommitStateUnknownError: If the metastore did not reply; no file is deleted.
@@ -618,15 +616,15 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.drop import DropBehavior, drop_object, drop_view, reject_shared_files
 
         name = self._name(identifier)
-        behavior = self._behavior(restrict, cascade)
-        if behavior is not DropBehavior.NONE:
+        chosen = self._behavior(behavior)
+        if chosen is not DropBehavior.NONE:
             loaded = load_view(self.store, name)
             if purge_files:
                 reject_shared_files(self.store, loaded)  # before its dependents are dropped
         return drop_object(
             self._lineages,
             name,
-            behavior,
+            chosen,
             lambda check: drop_view(
                 self.store, name, expected=expected_metadata_location, purge_files=purge_files, check=check
             ),

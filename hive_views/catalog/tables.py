@@ -266,7 +266,7 @@ class TableCatalog(HiveCatalog):
         return row is not None and row.kind is RowKind.ICEBERG_TABLE
 
     def drop_table(  # type: ignore[override]  # PyIceberg's returns nothing
-        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False
+        self, identifier: str | Identifier, *, behavior: DropBehavior | str = ""
     ) -> DropReport:
         """Drop an Iceberg or Hive table, never a view (Iceberg #17278). No file is deleted, also of a managed table.
 
@@ -275,13 +275,14 @@ class TableCatalog(HiveCatalog):
 
         Args:
             identifier: `database.name`.
-            restrict: Drop nothing if a view depends on the table.
-            cascade: Drop every view that depends on the table first.
+            behavior: `restrict` drops nothing if a view depends on the table, `cascade` drops every view that depends
+                on it first. Without either, dependents are left dangling, as in Hive; in strict mode the default is
+                `restrict`.
 
         Raises:
             NoSuchTableError: If there is no such table.
             UndroppableTableError: If it is a transactional table or a materialized view of Hive.
-            DependentsError: If `restrict` (or strict mode) forbids the drop; the error names every dependent.
+            DependentsError: If the behavior (or strict mode) forbids the drop; the error names every dependent.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         from hive_views.dependencies.drop import DropStep, text_of_row
@@ -304,7 +305,7 @@ class TableCatalog(HiveCatalog):
             self._drop_row(row)
             return DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
 
-        return self._drop_table(name, self._behavior(restrict, cascade), drop_current)
+        return self._drop_table(name, self._behavior(behavior), drop_current)
 
     def purge_table(self, identifier: str | Identifier) -> DropReport:  # type: ignore[override]  # as drop_table
         """Drop an Iceberg table, never a view, and delete its data and metadata files.
@@ -358,7 +359,7 @@ class TableCatalog(HiveCatalog):
             self._drop_row(row)
             return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
 
-        report = self._drop_table(name, self._behavior(False, False), drop_if_unchanged)
+        report = self._drop_table(name, self._behavior(""), drop_if_unchanged)
         if files is None:
             kept: str | None = NOT_COLLECTED
         else:
@@ -489,10 +490,10 @@ class TableCatalog(HiveCatalog):
 
         return LineageReader(self.store)
 
-    def _behavior(self, restrict: bool, cascade: bool) -> DropBehavior:
+    def _behavior(self, behavior: DropBehavior | str) -> DropBehavior:
         from hive_views.dependencies.drop import DropBehavior
 
-        return DropBehavior.of(restrict, cascade, strict=self._config.strict)
+        return DropBehavior.of(behavior, strict=self._config.strict)
 
     def _drop_table(self, name: ViewName, behavior: DropBehavior, remove: Callable[[], DropStep]) -> DropReport:
         from hive_views.dependencies.drop import DropBehavior, drop_object

@@ -54,13 +54,13 @@ class DropBehavior(Enum):
     """Drop the dependents too."""
 
     @staticmethod
-    def of(restrict: bool, cascade: bool, *, strict: bool) -> DropBehavior:
-        """Return the behavior for the arguments of a drop; in strict mode the default is RESTRICT."""
-        if restrict and cascade:
-            raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
-        if cascade:
-            return DropBehavior.CASCADE
-        return DropBehavior.RESTRICT if restrict or strict else DropBehavior.NONE
+    def of(behavior: DropBehavior | str, *, strict: bool) -> DropBehavior:
+        """Return the behavior of a drop; in strict mode RESTRICT in place of NONE."""
+        try:
+            chosen = DropBehavior(behavior)
+        except ValueError:
+            raise InvalidPropertyError("behavior", str(behavior), "it must be restrict, cascade or empty") from None
+        return DropBehavior.RESTRICT if chosen is DropBehavior.NONE and strict else chosen
 
 
 @dataclass(frozen=True)

@@ -73,13 +73,12 @@ def drop_materialized(
     tables: TableOperations,
     view: MaterializedView,
     *,
-    restrict: bool,
-    cascade: bool,
+    behavior: DropBehavior | str = DropBehavior.NONE,
     purge: bool,
 ) -> DropReport:
     """Drop a materialized view and its storage table."""
     lineage_reader = LineageReader(store)
-    behavior = DropBehavior.of(restrict, cascade, strict=store.config.strict)
+    behavior = DropBehavior.of(behavior, strict=store.config.strict)
     plan = _plan(store, view, purge)
 
     def remove(check: Callable[[], None]) -> DropStep:

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import DataScan
     from pyiceberg.typedef import Identifier
 
-    from hive_views.dependencies.drop import DropReport
+    from hive_views.dependencies.drop import DropBehavior, DropReport
     from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.refresh.request import Engine
@@ -269,26 +269,25 @@ class MaterializedViews:
         return set_properties(self._store, self.load(identifier), change)
 
     def drop(
-        self, identifier: str | Identifier, *, restrict: bool = False, cascade: bool = False, purge: bool = True
+        self, identifier: str | Identifier, *, behavior: DropBehavior | str = "", purge: bool = True
     ) -> DropReport:
         """Drop a materialized view and its storage table, except files that another row in the metastore references.
 
         Args:
             identifier: `database.name`.
-            restrict: Drop nothing if a view depends on it or on its storage table.
-            cascade: Drop every view that depends on them first.
+            behavior: `restrict` drops nothing if a view depends on it or on its storage table, `cascade` drops every
+                view that depends on them first.
             purge: Whether to delete the files of both. What is kept is logged with the reason.
 
         Returns:
             The dropped objects, in order, without the storage table.
 
         Raises:
-            DependentsError: If `restrict` forbids the drop; nothing was changed.
+            DependentsError: If the behavior forbids the drop; nothing was changed.
             CommitFailedError: If it was changed concurrently, or another view has the name now.
         """
-        return drop_materialized(
-            self._store, self._tables, self.load(identifier), restrict=restrict, cascade=cascade, purge=purge
-        )
+        view = self.load(identifier)
+        return drop_materialized(self._store, self._tables, view, behavior=behavior, purge=purge)
 
     def to_plain_view(self, identifier: str | Identifier) -> None:
         """Make it a plain view; the stored rows are kept for `from_plain_view`.

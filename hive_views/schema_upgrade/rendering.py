@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from hive_views.schema_upgrade import journal
-from hive_views.schema_upgrade.dialects.base import Change, Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan, grouped
 from hive_views.schema_upgrade.requirements import REQUIREMENTS, Widening, filled_column
@@ -16,11 +16,11 @@ from hive_views.schema_upgrade.table_types import decidable, new_type
 _WIDTH = 110
 
 _MISSING = {
-    Kind.ADD_COLUMN: "column",
-    Kind.CREATE_TABLE: "table",
-    Kind.CREATE_INDEX: "index",
-    Kind.WIDEN: "width",
-    Kind.RECODE: "charset",
+    Kind.ADD_COLUMN: Missing.COLUMN,
+    Kind.CREATE_TABLE: Missing.TABLE,
+    Kind.CREATE_INDEX: Missing.INDEX,
+    Kind.WIDEN: Missing.WIDTH,
+    Kind.RECODE: Missing.CHARSET,
 }
 
 
@@ -74,7 +74,14 @@ class _Renderer:
             yield ""
             yield from self._comment("The previous values of rows are saved in a separate table.")
             statement = journal.statements(sql)[journal.BACKUP.name]
-            yield sql.guarded(Change(statement, journal.BACKUP.name, "table", journal.BACKUP.name))
+            yield sql.guarded(
+                Change(
+                    statement=statement,
+                    table=journal.BACKUP.name,
+                    missing=Missing.TABLE,
+                    name=journal.BACKUP.name,
+                )
+            )
         number = 0
         for group in grouped(plan.steps, by_table=sql.alter_list is not None):
             yield ""
@@ -97,7 +104,7 @@ class _Renderer:
     def _statements(self, group: tuple[Step, ...]) -> Iterator[str]:
         step = group[0]
         if self._sql.alter_list and len(group) > 1:
-            yield self._sql.alter_list.guard([self._change(each, each.statements[0]) for each in group])
+            yield self._sql.alter_list.guard([self._change(each, 0) for each in group])
         elif step.kind is Kind.BACK_FILL:
             yield self._back_fill(step)
         elif step.kind is Kind.FILL:
@@ -120,15 +127,22 @@ class _Renderer:
         for number, statement in enumerate(step.statements):
             # The statements for the owner and privileges of a new table follow its creation and need no guard.
             is_follower = step.kind is Kind.CREATE_TABLE and number
-            yield f"{statement};" if is_follower else self._sql.guarded(self._change(step, statement))
+            yield f"{statement};" if is_follower else self._sql.guarded(self._change(step, number))
         if step.kind is Kind.CREATE_TABLE and (privileges := self._sql.copy_privileges(step.name)):
             yield privileges
 
     @staticmethod
-    def _change(step: Step, statement: str) -> Change:
+    def _change(step: Step, position: int) -> Change:
         requirement = REQUIREMENTS.get(step.id)
         needed = requirement.type if isinstance(requirement, Widening) else None
-        return Change(statement, step.table, _MISSING.get(step.kind, ""), step.name, needed)
+        return Change(
+            statement=step.statements[position],
+            table=step.table,
+            missing=_MISSING.get(step.kind, Missing.NOTHING),
+            name=step.name,
+            needed=needed,
+            position=position,
+        )
 
     def _back_fill(self, step: Step) -> str:
         kind, condition = new_type(self._sql, "[TBLS]"), decidable(self._sql, "[TBLS]")

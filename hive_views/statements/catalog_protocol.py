@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.typedef import Identifier
 
-    from hive_views.dependencies.drop import DropReport
+    from hive_views.dependencies.drop import DropBehavior, DropReport
     from hive_views.dependencies.recompile import RecompileResult
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.views import MaterializedViews
@@ -106,9 +106,9 @@ class StatementCatalog(Protocol[View_co]):
 
     def recompile_view(self, identifier: Identifier, *, analyzer: Analyzer | None = None) -> RecompileResult: ...
 
-    def drop_view(self, identifier: Identifier, *, restrict: bool = False, cascade: bool = False) -> DropReport: ...
+    def drop_view(self, identifier: Identifier, *, behavior: DropBehavior | str = "") -> DropReport: ...
 
-    def drop_table(self, identifier: Identifier, *, restrict: bool = False, cascade: bool = False) -> DropReport: ...
+    def drop_table(self, identifier: Identifier, *, behavior: DropBehavior | str = "") -> DropReport: ...
 
     def list_partitions(
         self, identifier: Identifier, partition: Sequence[tuple[str, str | None]] = ()

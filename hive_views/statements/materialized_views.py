@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.config import REWRITE_QUERIES
+from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.loading import MaterializedView
@@ -155,10 +156,9 @@ def drop(context: StatementContext) -> Result[Any]:
     name = context.resolve_name()
     if statement.if_exists and context.catalog.store.get_row(name) is None:
         return Result("absent", name.identifier)
-    behavior = statement.behavior
-    cascade = behavior == "cascade"
-    report = context.catalog.materialized.drop(name.identifier, restrict=behavior == "restrict", cascade=cascade)
-    return drop_result(name, report if cascade else None)
+    behavior = DropBehavior(statement.behavior or "")
+    report = context.catalog.materialized.drop(name.identifier, behavior=behavior)
+    return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
 
 
 def show(context: StatementContext) -> Result[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.rows.row import RowKind
@@ -187,14 +188,14 @@ def _drop(context: StatementContext) -> Result[Any]:
     if statement.kind == "table" and row is not None and row.kind is RowKind.HIVE_TABLE:
         raise NoSuchTableError(str(name), "it is a Hive table: drop it with Hive or Spark, which also delete its data")
     drop = context.catalog.drop_view if statement.kind == "view" else context.catalog.drop_table
-    cascade = statement.behavior == "cascade"
+    behavior = DropBehavior(statement.behavior or "")
     try:
-        report = drop(name.identifier, restrict=statement.behavior == "restrict", cascade=cascade)
+        report = drop(name.identifier, behavior=behavior)
     except NoSuchViewError as error:
         if not statement.if_exists or not _is_absence(error) or context.catalog.store.get_row(name) is not None:
             raise
         return Result("absent", name.identifier)  # dropped concurrently
-    return drop_result(name, report if cascade else None)
+    return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
 
 
 # -- SHOW and DESCRIBE -------------------------------------------------------------------------------------------------

@@ -127,7 +127,9 @@ def _set_properties(catalog: HiveViewCatalog, world: World) -> object:
 
 
 def _drop_materialized(*, cascade: bool = False) -> Step:
-    return lambda catalog, world: catalog.materialized.drop((world.database, "mv"), cascade=cascade)
+    return lambda catalog, world: catalog.materialized.drop(
+        (world.database, "mv"), behavior="cascade" if cascade else ""
+    )
 
 
 # -- Drops -------------------------------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ def _chain(world: World) -> None:
 
 
 def _cascade(*, purge: bool) -> Step:
-    return lambda catalog, world: catalog.drop_view((world.database, "a"), cascade=True, purge_files=purge)
+    return lambda catalog, world: catalog.drop_view((world.database, "a"), behavior="cascade", purge_files=purge)
 
 
 def _view(world: World) -> None:

@@ -15,7 +15,7 @@ from hive_views.cli.commands.reading import iso_time
 from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.output import print_line, print_table, shown, write_file
-from hive_views.errors import RefreshError, UsageError, after_steps
+from hive_views.errors import InvalidPropertyError, RefreshError, UsageError, after_steps
 from hive_views.materialized.refresh.actions import Action, Mode
 
 if TYPE_CHECKING:
@@ -621,7 +621,9 @@ def drop_materialized(
         cascade: Drop every view that depends on it first.
         restrict: Drop nothing if a view depends on it.
     """
-    report = catalog.materialized.drop(name, cascade=cascade, restrict=restrict)
+    if restrict and cascade:
+        raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
+    report = catalog.materialized.drop(name, behavior="restrict" if restrict else "cascade" if cascade else "")
     remaining = tuple(location for step in report.steps for location in step.remaining_files)
     return DroppedMaterialized(name.lower(), remaining)
 

@@ -331,9 +331,10 @@ def drop_view(
     """
     if restrict and cascade:
         raise UsageError("--restrict", "cannot be combined with --cascade")
+    behavior = "restrict" if restrict else "cascade" if cascade else ""
     plain_name = _plain_name(name)
     # Without a keyword a name that turns out to be a table's is probably a mistake.
-    row = _table_row(catalog, name) if restrict or cascade else None
+    row = _table_row(catalog, name) if behavior else None
     names: dict[str, Any] = {"view": plain_name} if row is None else {"view": None, "table": plain_name}
     try:
         if row is not None:
@@ -343,7 +344,7 @@ def drop_view(
         else:
             location = _view_location(catalog, name)
         if dry_run:
-            plan = catalog.plan_drop(name, restrict=restrict, cascade=cascade)
+            plan = catalog.plan_drop(name, behavior=behavior)
             return Dropped(
                 **names,
                 outcome="would be refused" if plan.is_rejected else "would be dropped",
@@ -354,9 +355,9 @@ def drop_view(
                 unknown=tuple(str(lineage.view) for lineage in plan.unknown),
             )
         if row is not None:
-            report = catalog.drop_table(plain_name, restrict=restrict, cascade=cascade)
+            report = catalog.drop_table(plain_name, behavior=behavior)
         else:
-            report = catalog.drop_view(name, purge_files=purge, restrict=restrict, cascade=cascade)
+            report = catalog.drop_view(name, purge_files=purge, behavior=behavior)
     except (NoSuchViewError, NoSuchTableError) as error:
         if not if_exists or (isinstance(error, NoSuchViewError) and error.detail):
             raise

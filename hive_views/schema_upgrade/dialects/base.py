@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from hive_views.rendering.escaping import escape
 from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
@@ -26,19 +27,33 @@ _LOCKING = {
 }
 
 
-@dataclass(frozen=True)
+class Missing(Enum):
+    """What a change adds or changes, and a script therefore looks for."""
+
+    NOTHING = ""
+    """The change can simply be repeated."""
+    COLUMN = "column"
+    TABLE = "table"
+    INDEX = "index"
+    WIDTH = "width"
+    CHARSET = "charset"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Change:
     """A statement of a script. It must have no effect if the change has been made already."""
 
     statement: str
     table: str
     """The stored name of its table."""
-    missing: str
-    """What it adds or changes: `column`, `table`, `index`, `width` or `charset`; empty if it can simply be repeated."""
+    missing: Missing
+    """What it adds or changes."""
     name: str
     """The name of that column, table or index."""
     needed: Type | None = None
-    """For `width`: the type that the column needs."""
+    """For WIDTH: the type that the column needs."""
+    position: int = 0
+    """The position of the statement among those of its step."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Change, Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.requirements import PARAMETER_LENGTH, Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -86,9 +86,9 @@ class Derby(Dialect):
 
     def guarded(self, change: Change) -> str:
         """Return a statement for a script of `ij`, which continues after an error."""
-        fails_when_repeated = change.missing in ("column", "table", "index")
+        fails_when_repeated = change.missing in (Missing.COLUMN, Missing.TABLE, Missing.INDEX)
         note = (
-            f"-- A second run prints an error here: the {change.missing} {change.name} exists already.\n"
+            f"-- A second run prints an error here: the {change.missing.value} {change.name} exists already.\n"
             if fails_when_repeated
             else ""
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import AlterList, Change, Dialect
+from hive_views.schema_upgrade.dialects.base import AlterList, Change, Dialect, Missing
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
 from hive_views.sql.text.quoting import quote_identifier
@@ -66,11 +66,11 @@ def _guard(changes: Sequence[Change]) -> str:
 
 def _is_needed(change: Change) -> str:
     """Return the condition under which a change is needed."""
-    view, column = ("STATISTICS", "INDEX_NAME") if change.missing == "index" else ("COLUMNS", "COLUMN_NAME")
+    view, column = ("STATISTICS", "INDEX_NAME") if change.missing is Missing.INDEX else ("COLUMNS", "COLUMN_NAME")
     lacks = ""
-    if change.missing == "charset":
+    if change.missing is Missing.CHARSET:
         lacks = " AND CHARACTER_SET_NAME <> 'utf8mb4'"
-    elif change.missing == "width" and change.needed is not None:
+    elif change.missing is Missing.WIDTH and change.needed is not None:
         # A column in another character set is kept: converting it back would turn characters into '?'.
         charset = re.search(r"CHARACTER SET (\w+)", change.statement)
         charsets = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
@@ -196,9 +196,9 @@ class MariaDb(Dialect):
         return f"ALTER TABLE {self.quote(table)} MODIFY COLUMN {self.quote(column.name)} {' '.join(parts)}"
 
     def guarded(self, change: Change) -> str:
-        if not change.missing:
+        if change.missing is Missing.NOTHING:
             return f"{change.statement};"
-        if change.missing == "table":
+        if change.missing is Missing.TABLE:
             return change.statement.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) + ";"
         return f"SET @hive_views = IF({_is_needed(change)},\n  {_literal(change.statement)}, 'DO 0');\n{_RUN}"
 

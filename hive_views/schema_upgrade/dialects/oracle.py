@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Change, Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.requirements import NeededColumn, Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -14,6 +14,15 @@ SPARE = "HIVE_VIEWS_SPARE"
 
 OLD = "HIVE_VIEWS_OLD"
 """The name of the column whose values are copied."""
+
+_SPARE_COLUMN = (
+    (f"ALTER TABLE {{table}} ADD {SPARE} {{type}}", "spare = 0 AND narrow = 1"),
+    (f"ALTER TABLE {{table}} RENAME COLUMN {{column}} TO {OLD}", "spare = 1 AND narrow = 1"),
+    (f"UPDATE {{table}} SET {SPARE} = {OLD}", "spare = 1 AND old = 1"),
+    (f"ALTER TABLE {{table}} RENAME COLUMN {SPARE} TO {{column}}", "spare = 1 AND old = 1"),
+    (f"ALTER TABLE {{table}} DROP COLUMN {OLD}", "spare = 0 AND old = 1 AND wide = 1"),
+)
+"""The statements that change a column to CLOB, and when a script runs each: if the previous one was the last."""
 
 
 class Oracle(Dialect):
@@ -64,13 +73,8 @@ class Oracle(Dialect):
             return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
         # The old column is renamed before it is copied, so that writes of a running metastore fail instead of being
         # lost when the column is dropped.
-        return (
-            f"ALTER TABLE {table} ADD {SPARE} {self.type(needed)}",
-            f"ALTER TABLE {table} RENAME COLUMN {column.name} TO {OLD}",
-            f"UPDATE {table} SET {SPARE} = {OLD}",
-            f"ALTER TABLE {table} RENAME COLUMN {SPARE} TO {column.name}",
-            f"ALTER TABLE {table} DROP COLUMN {OLD}",
-        )
+        names = {"table": table, "column": column.name, "type": self.type(needed)}
+        return tuple(statement.format(**names) for statement, _ in _SPARE_COLUMN)
 
     def short_text(self, expression: str) -> str:
         """Return the beginning of a CLOB, which can be compared."""
@@ -81,23 +85,23 @@ class Oracle(Dialect):
 
     def guarded(self, change: Change) -> str:
         table, name = self.literal(change.table), self.literal(change.name)
-        if change.missing == "width" and change.needed is not None and change.needed.kind != "varchar":
-            return self._with_spare_column(change.statement, change.table, change.name)
-        if change.missing == "width" and change.needed is not None:
+        if change.missing is Missing.WIDTH and change.needed is not None and change.needed.kind != "varchar":
+            return self._with_spare_column(change)
+        if change.missing is Missing.WIDTH and change.needed is not None:
             return self._where(
                 f"user_tab_columns WHERE table_name = {table} AND column_name = {name} "
                 f"AND char_length < {change.needed.length}",
                 "found = 1",
                 change.statement,
             )
-        if not change.missing:
+        if change.missing is Missing.NOTHING:
             return f"BEGIN\n  EXECUTE IMMEDIATE {self.literal(change.statement)};\nEND;\n/"
         # Oracle rejects a second index on the same columns, whatever its name (ORA-01408).
         columns = change.statement[change.statement.rfind("(") + 1 : -1].replace(" ", "") + ","
         exists = {
-            "column": "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
-            "table": "user_tables WHERE table_name = {1}",
-            "index": "(SELECT index_name FROM user_indexes WHERE index_name = {1} UNION ALL\n"
+            Missing.COLUMN: "user_tab_columns WHERE table_name = {0} AND column_name = {1}",
+            Missing.TABLE: "user_tables WHERE table_name = {1}",
+            Missing.INDEX: "(SELECT index_name FROM user_indexes WHERE index_name = {1} UNION ALL\n"
             "    SELECT index_name FROM user_ind_columns WHERE table_name = {0} GROUP BY index_name\n"
             "    HAVING SUBSTR(LISTAGG(column_name, ',') WITHIN GROUP (ORDER BY column_position) || ',', 1, {3})\n"
             "      = {2})",
@@ -110,27 +114,21 @@ class Oracle(Dialect):
             f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n  END IF;\nEND;\n/"
         )
 
-    def _with_spare_column(self, statement: str, table: str, column: str) -> str:
+    def _with_spare_column(self, change: Change) -> str:
         """One guarded statement of a type change. Each commits, so it runs only if the previous one was the last."""
+        column, statement = self.literal(change.name), self.literal(change.statement)
+        _, condition = _SPARE_COLUMN[change.position]
         state_query = (
             f"SELECT COUNT(CASE WHEN column_name = {self.literal(SPARE)} THEN 1 END),\n"
             f"      COUNT(CASE WHEN column_name = {self.literal(OLD)} THEN 1 END),\n"
-            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type <> 'CLOB' THEN 1 END),\n"
-            f"      COUNT(CASE WHEN column_name = {self.literal(column)} AND data_type = 'CLOB' THEN 1 END)\n"
-            f"    INTO spare, old, narrow, wide FROM user_tab_columns WHERE table_name = {self.literal(table)}"
+            f"      COUNT(CASE WHEN column_name = {column} AND data_type <> 'CLOB' THEN 1 END),\n"
+            f"      COUNT(CASE WHEN column_name = {column} AND data_type = 'CLOB' THEN 1 END)\n"
+            f"    INTO spare, old, narrow, wide FROM user_tab_columns WHERE table_name = {self.literal(change.table)}"
         )
-        if " ADD " in statement:
-            condition = "spare = 0 AND narrow = 1"
-        elif statement.endswith(f" TO {OLD}"):
-            condition = "spare = 1 AND narrow = 1"
-        elif " DROP COLUMN " in statement:
-            condition = "spare = 0 AND old = 1 AND wide = 1"
-        else:
-            condition = "spare = 1 AND old = 1"
         return (
             "DECLARE\n  spare NUMBER;\n  old NUMBER;\n  narrow NUMBER;\n  wide NUMBER;\nBEGIN\n"
             f"    {state_query};\n"
-            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {self.literal(statement)};\n    COMMIT;\n  END IF;\nEND;\n/"
+            f"  IF {condition} THEN\n    EXECUTE IMMEDIATE {statement};\n    COMMIT;\n  END IF;\nEND;\n/"
         )
 
     def copy_privileges(self, table: str) -> str:

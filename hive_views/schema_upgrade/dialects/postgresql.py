@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hive_views.schema_upgrade import versions
-from hive_views.schema_upgrade.dialects.base import Change, Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.requirements import NeededTable, Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -80,10 +80,10 @@ class PostgreSql(Dialect):
         return f"CAST({expression} AS text)"
 
     def guarded(self, change: Change) -> str:
-        if not change.missing:
+        if change.missing is Missing.NOTHING:
             return f"{change.statement};"
         here = "current_schema()"
-        if change.missing == "width" and change.needed is not None:
+        if change.missing is Missing.WIDTH and change.needed is not None:
             narrow = f"< {change.needed.length}" if change.needed.kind == "varchar" else "IS NOT NULL"
             return (
                 f"DO $$ BEGIN\n  IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
@@ -91,11 +91,12 @@ class PostgreSql(Dialect):
                 f"      AND character_maximum_length {narrow}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
             )
         exists = {
-            "column": f"SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
+            Missing.COLUMN: f"SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
             f"AND table_name = {self.literal(change.table)} AND column_name = {self.literal(change.name)}",
-            "table": f"SELECT 1 FROM information_schema.tables WHERE table_schema = {here} "
+            Missing.TABLE: f"SELECT 1 FROM information_schema.tables WHERE table_schema = {here} "
             f"AND table_name = {self.literal(change.name)}",
-            "index": f"SELECT 1 FROM pg_indexes WHERE schemaname = {here} AND indexname = {self.literal(change.name)}",
+            Missing.INDEX: f"SELECT 1 FROM pg_indexes WHERE schemaname = {here} "
+            f"AND indexname = {self.literal(change.name)}",
         }[change.missing]
         return f"DO $$ BEGIN\n  IF NOT EXISTS ({exists}) THEN\n    {change.statement};\n  END IF;\nEND $$;"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hive_views.schema_upgrade.dialects.base import Change, Dialect
+from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.requirements import Type
 from hive_views.schema_upgrade.schema import Column
 
@@ -61,19 +61,19 @@ class SqlServer(Dialect):
         return f"CAST({expression} AS nvarchar(20))"
 
     def guarded(self, change: Change) -> str:
-        if not change.missing:
+        if change.missing is Missing.NOTHING:
             return f"{change.statement};\nGO"
         needed = change.needed
         # -1 is nvarchar(max).
         wide = f" OR CHARACTER_MAXIMUM_LENGTH >= {needed.length}" if needed and needed.kind == "varchar" else ""
         table, name = self.literal(change.table), self.literal(change.name)
         absent = {
-            "width": "EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = SCHEMA_NAME() "
+            Missing.WIDTH: "EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = SCHEMA_NAME() "
             f"AND TABLE_NAME = {table} AND COLUMN_NAME = {name}\n"
             f"    AND NOT (DATA_TYPE = N'nvarchar' AND (CHARACTER_MAXIMUM_LENGTH = -1{wide})))",
-            "column": f"COL_LENGTH({table}, {name}) IS NULL",
-            "table": f"OBJECT_ID({name}, N'U') IS NULL",
-            "index": f"INDEXPROPERTY(OBJECT_ID({table}), {name}, 'IndexID') IS NULL",
+            Missing.COLUMN: f"COL_LENGTH({table}, {name}) IS NULL",
+            Missing.TABLE: f"OBJECT_ID({name}, N'U') IS NULL",
+            Missing.INDEX: f"INDEXPROPERTY(OBJECT_ID({table}), {name}, 'IndexID') IS NULL",
         }[change.missing]
         return f"IF {absent}\n  {change.statement};\nGO"
 

@@ -18,9 +18,9 @@ def drop(request, catalog, database):
     """Drops `orders` with RESTRICT; it is an Iceberg table, or a view over one."""
     catalog.create_table(f"{database}.{'base' if request.param == 'view' else 'orders'}", COLUMNS)
     if request.param == "table":
-        return lambda to: to.drop_table(f"{database}.orders", restrict=True)
+        return lambda to: to.drop_table(f"{database}.orders", behavior="restrict")
     catalog.execute("CREATE VIEW orders AS SELECT id, total FROM base", database=database)
-    return lambda to: to.drop_view(f"{database}.orders", restrict=True)
+    return lambda to: to.drop_view(f"{database}.orders", behavior="restrict")
 
 
 @pytest.fixture(params=["CREATE VIEW", "CREATE OR REPLACE VIEW"])
@@ -86,7 +86,7 @@ def test_cascade_drops_view_created_before_lock(catalog, open_catalog, proxy, ra
     catalog.create_table(f"{database}.lowest", COLUMNS)
     catalog.execute("CREATE VIEW middle AS SELECT id FROM lowest", database=database)
     catalog.execute("CREATE VIEW top AS SELECT id FROM middle", database=database)
-    drop = partial(open_catalog({"uri": proxy.uri}).drop_table, f"{database}.lowest", cascade=True)
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_table, f"{database}.lowest", behavior="cascade")
     with proxy.in_flight("lock", drop, nth=["top", "middle", "lowest"].index(read) + 1) as dropping:
         catalog.execute(f"CREATE VIEW late AS SELECT id FROM {read}", database=database)
     dropping.result()
@@ -99,7 +99,7 @@ def test_cascade_keeps_view_over_new_object_of_same_name(
     """Another program creates an object with the name of a dropped view, and a view over it."""
     hive_table("orders")
     catalog.execute("CREATE VIEW top AS SELECT id FROM orders", database=database)
-    drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.top", cascade=True)
+    drop = partial(open_catalog({"uri": proxy.uri}).drop_view, f"{database}.top", behavior="cascade")
     with proxy.in_flight("unlock", drop) as dropping:
         hive_table("top")
         hive_view("late", f"SELECT `id` FROM `{database}`.`top`", "id")

@@ -236,7 +236,7 @@ def test_graph_reports_cycle_of_other_programs(shop, raw, database):
     [
         (lambda catalog, table: catalog.dependents(table), 20),
         (lambda catalog, table: catalog.impact(table), 22),
-        (lambda catalog, table: catalog.plan_drop(table, cascade=True), 22),
+        (lambda catalog, table: catalog.plan_drop(table, behavior="cascade"), 22),
         (lambda catalog, table: catalog.check_views(table.partition(".")[0]), 12),
         (lambda catalog, table: catalog.picture(table.partition(".")[0]), 14),
         (lambda catalog, table: catalog.graph(table.partition(".")[0]), 12),

@@ -219,7 +219,7 @@ def test_cascade_keeps_view_whose_text_may_mean_another_object(
         assert catalog.dependents(name).views == ()
         (unknown,) = catalog.dependents(name).unknown
         assert (unknown.view, "may mean" in unknown.problem) == (ViewName(database, "v"), True)
-        assert catalog.plan_drop(name, cascade=True).steps[0].name == ViewName.parse(name)
+        assert catalog.plan_drop(name, behavior="cascade").steps[0].name == ViewName.parse(name)
 
 
 def test_view_of_trino_over_metadata_of_table(catalog, database, hive_table):

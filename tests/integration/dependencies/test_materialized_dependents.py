@@ -71,17 +71,17 @@ def test_checks_include_materialized_views(market, database):
 
 def test_restrict_drops_nothing(market, database):
     with pytest.raises(DependentsError) as caught:
-        market.drop_table((database, "sales"), restrict=True)
+        market.drop_table((database, "sales"), behavior="restrict")
     assert {name.split(".")[1] for name in caught.value.dependents} == {"mv", "upper", "second"}
     with pytest.raises(DependentsError):
-        market.materialized.drop((database, "mv"), restrict=True)
+        market.materialized.drop((database, "mv"), behavior="restrict")
     assert market.materialized.load((database, "mv")).name == ViewName(database, "mv")
 
 
 def test_cascade_drops_all_materialized_dependents(market, database, layout, raw):
-    plan = market.plan_drop((database, "sales"), cascade=True)
+    plan = market.plan_drop((database, "sales"), behavior="cascade")
     assert names(step.name for step in plan.steps) == {"sales", "mv", "upper", "second"}
-    report = market.drop_table((database, "sales"), cascade=True)
+    report = market.drop_table((database, "sales"), behavior="cascade")
     assert [step.name.name for step in report.steps][-2:] == ["mv", "sales"]
     remaining = {name for name in raw.get_all_tables(database) if not name.endswith("__storage")}
     assert remaining == set()
@@ -94,7 +94,7 @@ def test_cascade_drops_all_materialized_dependents(market, database, layout, raw
 
 
 def test_cascade_of_a_materialized_view(market, database, raw):
-    market.materialized.drop((database, "mv"), cascade=True)
+    market.materialized.drop((database, "mv"), behavior="cascade")
     assert {name for name in raw.get_all_tables(database) if not name.endswith("__storage")} == {"sales"}
 
 

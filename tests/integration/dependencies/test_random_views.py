@@ -121,7 +121,7 @@ def test_dependents_of_random_views(open_catalog, raw, database, other_database,
         assert {item.view for item in catalog.impact(str(name))} == expected, name
         if expected and catalog.view_exists(str(name)):
             with pytest.raises(DependentsError):
-                catalog.drop_view(str(name), restrict=True)
+                catalog.drop_view(str(name), behavior="restrict")
     lost = ViewName(source.choice(warehouse.databases), source.choice(TABLES))
     raw.drop_table(lost.database, lost.name, False)
     unreadable = {item.view for item in catalog.check_views() if item.validity.is_unreadable}

@@ -328,7 +328,7 @@ def test_tables_that_exchange_names_are_stale(catalog, views, engine, market):
 def test_cascade_keeps_definitions_of_dependents(catalog, views, market, stored):
     catalog.execute(f"CREATE VIEW over AS SELECT * FROM {stored[1]}", database=market)
     before = catalog.load_view((market, "over"))
-    report = views.drop(stored, cascade=True)
+    report = views.drop(stored, behavior="cascade")
     (step,) = [step for step in report.steps if step.name.name == "over"]
     assert step.metadata_location == before.metadata_location
     assert catalog.register_view((market, "over"), step.metadata_location).expanded_text == before.expanded_text

@@ -106,7 +106,7 @@ def test_restrict_detects_view_over_storage(open_catalog, stored, market):
     with pytest.raises(DependentsError, match="raw_rows"):
         strict.materialized.drop(name)
     assert strict.view_exists(name) and strict.table_exists((market, "mv__storage"))
-    report = strict.materialized.drop(name, cascade=True)
+    report = strict.materialized.drop(name, behavior="cascade")
     assert [item.name for item in report.dropped] == ["raw_rows", "mv"]
     assert strict.list_views(market) == [] and not strict.table_exists((market, "mv__storage"))
 
@@ -117,7 +117,7 @@ def test_drop_conflicts_with_view_that_took_name(catalog, views, stored, market)
     catalog.rename_view(name, (market, "moved"))
     stored("attached")
     with pytest.raises(CommitFailedError):
-        drop_materialized(catalog.store, catalog, seen, restrict=False, cascade=False, purge=True)
+        drop_materialized(catalog.store, catalog, seen, purge=True)
     assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
 
 

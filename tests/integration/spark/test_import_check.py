@@ -17,7 +17,7 @@ from hive_views.legacy_import.report.report import read_check_results
 from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.metastore.rows.serialization import row_fingerprint
-from hive_views.spark.legacy_import.command import plan_on_spark, run_on_spark
+from hive_views.spark.legacy_import.command import ImportOnSpark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, SparkCheck, ViewCheck, run_verified
 from hive_views.spark.view_content import row_text
@@ -95,7 +95,7 @@ def views(spark, database):
 def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
     journal = tmp_path / "journal"
-    result = run_on_spark(plan, catalog, journal, master="local", most_calls=2, verify=ROWS, session=spark)
+    result = ImportOnSpark(catalog, master="local", most_calls=2, session=spark).run(plan, journal, verify=ROWS)
     assert result.complete
     assert result.as_before
     checks = result.checks
@@ -111,7 +111,7 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
 
     # A later run knows what was before, and says what is other now.
     spark.sql(f"INSERT INTO spark_catalog.{views}.t VALUES (9, 9, NULL, 'new')")
-    result = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark)
+    result = ImportOnSpark(catalog, most_calls=2, session=spark).run(plan, journal, verify=ROWS)
     assert result.complete
     assert not result.as_before
     checks = result.checks
@@ -122,7 +122,7 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
     # The check reports what is unreadable, and that nothing was counted before.
     (tmp_path / "journal.rows").unlink()
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    checks = run_on_spark(plan, catalog, journal, most_calls=2, verify=ROWS, session=spark).checks
+    checks = ImportOnSpark(catalog, most_calls=2, session=spark).run(plan, journal, verify=ROWS).checks
     verdict = checks[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("the legacy view was not read before the import, and Spark cannot read the new one:")
@@ -131,10 +131,10 @@ def test_rows_are_compared_before_and_after_a_run(spark, catalog: HiveViewCatalo
 
 def test_columns_are_compared_without_reading_rows(spark, catalog: HiveViewCatalog, views, tmp_path):
     plan = plan_import(catalog, databases=[views])
-    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    checks = ImportOnSpark(catalog, most_calls=1, session=spark).run(plan, tmp_path / "j", verify=COLUMNS).checks
     assert {verdict.text for verdict in checks.values()} == {"Spark's analyzer returns the same columns"}
     spark.sql(f"DROP TABLE spark_catalog.{views}.t")
-    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    checks = ImportOnSpark(catalog, most_calls=1, session=spark).run(plan, tmp_path / "j", verify=COLUMNS).checks
     verdict = checks[ViewName(views, "plain")]
     assert not verdict.good
     assert verdict.text.startswith("Spark read the legacy view, and cannot read the new one:")
@@ -147,11 +147,11 @@ def test_changed_column_type_is_reported(spark, catalog: HiveViewCatalog, views,
     )
     plan = plan_import(catalog, databases=[views])
     good = {"Spark's analyzer returns the same columns"}
-    checks = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark).checks
+    checks = ImportOnSpark(catalog, most_calls=1, session=spark).run(plan, tmp_path / "j", verify=COLUMNS).checks
     assert {verdict.text for verdict in checks.values()} == good
     catalog.execute(f"CREATE OR REPLACE VIEW {views}.above AS SELECT CAST(id AS BIGINT) AS id, m FROM {views}.t")
     catalog.execute(f"CREATE OR REPLACE VIEW {views}.narrow (a, b) AS SELECT id, id AS b FROM {views}.t")
-    result = run_on_spark(plan, catalog, tmp_path / "j", most_calls=1, verify=COLUMNS, session=spark)
+    result = ImportOnSpark(catalog, most_calls=1, session=spark).run(plan, tmp_path / "j", verify=COLUMNS)
     assert not result.as_before
     bad = {name.name: verdict.text for name, verdict in result.checks.items() if not verdict.good}
     assert bad == {
@@ -230,7 +230,7 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
 
 def test_impossible_comparison_is_rejected(spark, properties, catalog, tmp_path):
     with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
-        run_on_spark(None, other, tmp_path / "j", most_calls=1, verify=ROWS, session=spark)
+        ImportOnSpark(other, most_calls=1, session=spark).run(None, tmp_path / "j", verify=ROWS)
     (tmp_path / "rows").write_text("[1]\n")
     with pytest.raises(JournalError, match="does not hold the content"):
         ViewCheck(spark, catalog, tmp_path / "rows")
@@ -252,7 +252,7 @@ def test_columns_with_changed_types_are_refused_or_restored(spark, catalog: Hive
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING parquet")
     spark.sql(f"INSERT INTO {table} VALUES (7)")
     assert spark.sql(f"SELECT id FROM spark_catalog.{database}.plain").collect() == [(7,)]  # plain Spark casts it
-    plan = plan_on_spark(catalog, databases=[database], master="local", most_calls=2, session=spark)
+    plan = ImportOnSpark(catalog, master="local", most_calls=2, session=spark).plan(databases=[database])
     entries = {entry.name.name: entry for entry in plan.entries}
     assert entries["plain"].problem.reason is Reason.TYPE
     assert entries["computed"].changes == (
@@ -260,7 +260,7 @@ def test_columns_with_changed_types_are_refused_or_restored(spark, catalog: Hive
         "readers through Iceberg do not cast",
     )
     assert {entries["wider"].changes, entries["fitting"].changes} == {()}
-    result = run_on_spark(plan, catalog, tmp_path / "journal", most_calls=2, session=spark)
+    result = ImportOnSpark(catalog, most_calls=2, session=spark).run(plan, tmp_path / "journal")
     statuses = {outcome.name.name: outcome.status for outcome in result.outcomes}
     converted = {name for name, status in statuses.items() if status is ImportStatus.CONVERTED}
     assert (converted, set(statuses) - converted) == ({"wider", "fitting"}, {"plain", "computed"})

@@ -273,7 +273,7 @@ def test_dropped_hive_table_is_brought_back_with_its_rows(plain: PlainReader, ca
     plain.sql(f"INSERT INTO {name} PARTITION (ds = 'a') VALUES (1, 'one')")
     plain.sql(f"INSERT INTO {name} PARTITION (ds = 'b') VALUES (2, NULL), (3, 'it is')")
     before = sorted(plain.sql(f"SELECT * FROM {name}"), key=str)
-    (step,) = catalog.drop_table(name, restrict=True).steps
+    (step,) = catalog.drop_table(name, behavior="restrict").steps
     assert plain.sql(f"SHOW TABLES IN {database}") == []
     plain.sql(step.text)
     plain.sql(f"MSCK REPAIR TABLE {name}")
