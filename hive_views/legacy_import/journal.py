@@ -8,10 +8,6 @@ process at a time writes a journal.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -25,7 +21,7 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import private_opener, sync_directory
+from hive_views.io.json_lines import LockedLines, complete_lines
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
@@ -204,13 +200,13 @@ class Journal:
         if plan is None and not path.exists():
             raise JournalError(str(path), "there is no such file; name the journal of a run")
         try:
-            self._file = open(path, "a+b", opener=private_opener)  # noqa: SIM115 -- Path.open has no opener
+            self._lines = LockedLines(path)
         except OSError as error:
             raise JournalError(str(path), str(error)) from error
         try:
             self.history = self._open(plan)
         except BaseException:
-            self._file.close()
+            self._lines.close()
             raise
 
     def __enter__(self) -> Journal:
@@ -219,29 +215,19 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Closing repeats a failed write, whose error was reported before.
-        with contextlib.suppress(OSError):
-            self._file.close()
+        self._lines.close()
 
     def _open(self, plan: ImportPlan | None) -> History:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise JournalError(str(self.path), "another run is writing it; wait until it ends") from None
-        self._file.seek(0)
-        history = _read_history(self.path, self._file, plan, with_rows=self._with_rows)
+        history = _read_history(self.path, self._lines.file, plan, with_rows=self._with_rows)
         if history is not None:
-            self._file.truncate(history.size)  # removes a line that a crash cut off
+            self._lines.truncate(history.size)  # removes a line that a crash cut off
             return history
         if plan is None:
             raise JournalError(str(self.path), "it is empty; name the journal of a run")
-        first_line = json.dumps({"event": "plan", "format": FORMAT, "plan": plan.to_json()}).encode() + b"\n"
-        self._file.seek(0)
-        if not first_line.startswith(self._file.read(len(_SIGNATURE))):
+        if not _SIGNATURE.startswith(self._lines.file.read(len(_SIGNATURE))):
             raise JournalError(str(self.path), "it is not a journal of an import; name another file")
-        self._file.truncate(0)
-        self._write(first_line, sync=True)
-        sync_directory(self.path.parent)
+        self._lines.truncate(0)
+        self._write([{"event": "plan", "format": FORMAT, "plan": plan.to_json()}], sync=True)
         return History(plan)
 
     def announce(self, announcements: Iterable[Announcement]) -> None:
@@ -277,17 +263,13 @@ class Journal:
 
     def _append(self, events: list[dict[str, Any]], update: Callable[[History], None], *, sync: bool = True) -> None:
         at = round(time.time(), 3)
-        lines = [json.dumps({**event, "at": at}).encode() + b"\n" for event in events]
         with self._lock:
-            self._write(b"".join(lines), sync=sync)
+            self._write([{**event, "at": at} for event in events], sync=sync)
             update(self.history)
 
-    def _write(self, data: bytes, *, sync: bool) -> None:
+    def _write(self, documents: list[dict[str, Any]], *, sync: bool) -> None:
         try:
-            self._file.write(data)
-            self._file.flush()
-            if sync:
-                os.fsync(self._file.fileno())
+            self._lines.append(documents, sync=sync)
         except OSError as error:
             raise JournalError(str(self.path), str(error)) from error
 
@@ -338,9 +320,7 @@ def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_
     """Read a journal line by line; None if it has no complete line. A given plan must equal the recorded one."""
     history = None
     try:
-        for line in file:
-            if not line.endswith(b"\n"):
-                break  # cut off by a crash, or being written
+        for line in complete_lines(file):
             if history is None:
                 history = History(_read_plan_line(path, line, plan))
             else:

@@ -6,7 +6,6 @@ Each result is a line of a file next to the journal, so that a comparison that w
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from pydantic import TypeAdapter
 
 from hive_views.errors import ComparisonError, HiveViewsError, JournalError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import private_opener
+from hive_views.io.json_lines import append_documents, resume_documents
 from hive_views.legacy_import.comparison.checksums import ROW, Relation, relations, uncompared
 from hive_views.legacy_import.comparison.engines import QueryEngine
 from hive_views.legacy_import.comparison.legacy_text import LegacyQuery, LegacyTexts
@@ -27,7 +26,6 @@ from hive_views.legacy_import.journal import History, ImportStatus
 from hive_views.legacy_import.legacy_view import LegacyView, Writer
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import PlanEntry
-from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.text.dialects import Dialect
 
@@ -359,12 +357,7 @@ def _read_results(file: Path) -> dict[tuple[ViewName, str], ComparedView]:
     """Read the results of earlier comparisons, and remove a last line that a crash cut off."""
     results: dict[tuple[ViewName, str], ComparedView] = {}
     try:
-        data = file.read_bytes()
-        complete = data.rfind(b"\n") + 1
-        if complete < len(data):
-            os.truncate(file, complete)
-        for line in data[:complete].splitlines():
-            document = parse_json(line)
+        for document in resume_documents(file):
             result = _RESULT.validate_python(document["result"])
             results[result.name, document["key"]] = result
     except FileNotFoundError:
@@ -375,9 +368,7 @@ def _read_results(file: Path) -> dict[tuple[ViewName, str], ComparedView]:
 
 
 def _write_result(file: Path, key: str, result: ComparedView) -> None:
-    line = json.dumps({"key": key, "result": result.to_json()}).encode() + b"\n"
     try:
-        with open(file, "ab", opener=private_opener) as stream:
-            stream.write(line)
+        append_documents(file, [{"key": key, "result": result.to_json()}])
     except OSError as error:
         raise JournalError(str(file), str(error)) from error

@@ -6,9 +6,7 @@ reads the new view (`hive_views.spark.view_content`).
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hive_views.errors import JournalError, SqlError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.io.private_files import private_opener
+from hive_views.io.json_lines import append_documents, resume_documents
 from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, read_journal_of
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
@@ -30,7 +28,6 @@ from hive_views.spark.session.session import ViewSession
 from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.spark.versions import check_session_version
 from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
-from hive_views.spec.json_text import parse_json
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name
@@ -81,12 +78,7 @@ class ViewCheck:
         self._columns_only = columns_only
         self._before: dict[ViewName, ViewContent] = {}
         try:
-            data = file.read_bytes()
-            complete = data.rfind(b"\n") + 1
-            if complete < len(data):
-                os.truncate(file, complete)  # removes a line that a crash cut off
-            for line in data[:complete].splitlines():
-                document = parse_json(line)
+            for document in resume_documents(file):
                 name = ViewName.from_text(document.pop("name"))
                 document |= {"columns": tuple(document["columns"]), "types": tuple(document.get("types", ()))}
                 self._before[name] = ViewContent(**document)
@@ -107,9 +99,9 @@ class ViewCheck:
             tables = {name: quote_name((SESSION_CATALOG, *name.identifier)) for name in part}
             contents = read_contents(self._spark, tables, columns_only=self._columns_only)
             try:
-                with open(self._file, "a", encoding="utf-8", opener=private_opener) as file:
-                    for name, content in contents.items():
-                        file.write(json.dumps({"name": str(name), **vars(content)}) + "\n")
+                append_documents(
+                    self._file, [{"name": str(name), **vars(content)} for name, content in contents.items()]
+                )
             except OSError as error:
                 raise JournalError(str(self._file), str(error)) from error
             self._before.update(contents)

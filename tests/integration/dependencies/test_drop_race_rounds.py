@@ -84,7 +84,7 @@ def test_random_interleavings_leave_no_dangling_view(
             define = partial(creating.execute, text, database=database)
             create = Change(one, source.randint(1, MOST_CALLS), define)
             drop_object = dropping.drop_table if dropped.startswith("table") else dropping.drop_view
-            remove = partial(drop_object, f"{database}.{dropped}", **{behavior: True})
+            remove = partial(drop_object, f"{database}.{dropped}", behavior=behavior)
             drop = Change(other, source.randint(1, MOST_CALLS), remove)
             order = [create, drop] if source.random() < 0.5 else [drop, create]
             is_first_held = order[0].start_until_held(30)
