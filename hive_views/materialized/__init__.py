@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.freshness.verdict import StalenessReason as StalenessReason
     from hive_views.materialized.freshness.verdict import Verdict as Verdict
     from hive_views.materialized.layouts.layout import Layout as Layout
-    from hive_views.materialized.layouts.loading import MaterializedView as MaterializedView
+    from hive_views.materialized.loading import MaterializedView as MaterializedView
     from hive_views.materialized.maintenance.expire import Expired as Expired
     from hive_views.materialized.maintenance.garbage_collection import Garbage as Garbage
     from hive_views.materialized.overview import overview_page as overview_page

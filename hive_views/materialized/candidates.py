@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.graph import DependentFinder
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.checker import FreshnessChecker
+from hive_views.materialized.checks.checker import FreshnessChecker
+from hive_views.materialized.checks.inline import catalog_names, inline
 from hive_views.materialized.freshness.verdict import Verdict
-from hive_views.materialized.layouts.loading import is_materialized, load_materialized
+from hive_views.materialized.loading import is_materialized, load_materialized
 from hive_views.materialized.properties import may_answer_other_queries
-from hive_views.materialized.refresh.inline import catalog_names, inline
 from hive_views.materialized.state.refresh_state import row_count, summary_of
 from hive_views.metastore.queries import database_names, names_with_parameter
 from hive_views.metastore.rows.row import RowKind
@@ -25,8 +25,8 @@ from hive_views.spec.staleness_policy import METADATA
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hive_views.materialized.freshness.sources import Sources
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.checks.sources import Sources
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
     from hive_views.sql.analysis.incremental import IncrementalQuery

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from hive_views.errors import CommitFailedError, HiveViewsError, InvalidPropertyError
+from hive_views.materialized.checks.inline import text_of
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import COPIES, copy_names
-from hive_views.materialized.refresh.inline import text_of
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from hive_views.identifiers import ViewName
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.results import Reading
     from hive_views.metastore.store import MetastoreStore
 

@@ -47,7 +47,7 @@ from hive_views.spec.lineage_codec import ObjectKind
 from hive_views.spec.storage_link import STORAGE_OF, is_staging_name
 
 if TYPE_CHECKING:
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 

@@ -38,8 +38,8 @@ from hive_views.materialized.layouts.layout import (
     storage_link_of,
     storage_name,
 )
-from hive_views.materialized.layouts.loading import MaterializedView, is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
+from hive_views.materialized.loading import MaterializedView, is_materialized
 from hive_views.materialized.properties import check_settings, split_properties
 from hive_views.materialized.storage_layout import partition_spec, sort_order
 from hive_views.metastore.commit.view_commit import commit

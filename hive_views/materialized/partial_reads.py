@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hive_views.identifiers import ViewName
     from hive_views.materialized.freshness.verdict import Freshness
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.refresh.scope import RefreshScope
 
 

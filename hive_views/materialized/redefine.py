@@ -38,8 +38,8 @@ from hive_views.errors import (
     after_steps,
 )
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import MaterializedView, column_mismatch, recorded_refresh
 from hive_views.materialized.layouts.table import AssociatedView
+from hive_views.materialized.loading import MaterializedView, column_mismatch, recorded_refresh
 from hive_views.materialized.properties import (
     FORMAT_VERSION,
     check_settings,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import NoSuchRefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.loading import MaterializedView, session_settings
+from hive_views.materialized.loading import MaterializedView, session_settings
 from hive_views.materialized.state.refresh_state import summary_of
 
 if TYPE_CHECKING:

@@ -28,13 +28,14 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.materialized import trino
+from hive_views.materialized.checks.checker import FreshnessChecker
+from hive_views.materialized.checks.inline import catalog_names, check_definition
 from hive_views.materialized.copies import add_copy, readings_by_filters
 from hive_views.materialized.drop import drop_materialized
-from hive_views.materialized.freshness.checker import FreshnessChecker
 from hive_views.materialized.freshness.verdict import Cause, Freshness, StalenessReason, Verdict
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import MaterializedView, layout_of_row, load_materialized, recorded_refresh
 from hive_views.materialized.lifecycle import CreateRequest, create_materialized, to_materialized, to_plain_view
+from hive_views.materialized.loading import MaterializedView, layout_of_row, load_materialized, recorded_refresh
 from hive_views.materialized.maintenance import garbage_collection
 from hive_views.materialized.maintenance.expire import EXPIRE_OLDER_THAN_MS, Expired, expire
 from hive_views.materialized.maintenance.garbage_collection import GARBAGE_OLDER_THAN_MS, Garbage
@@ -57,7 +58,6 @@ from hive_views.materialized.redefine import redefine, set_properties
 from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.refresh.explain import RefreshExplanation, explain
 from hive_views.materialized.refresh.failures import FailedRefresh, failed_refreshes, last_failure, record_failure
-from hive_views.materialized.refresh.inline import catalog_names, check_definition
 from hive_views.materialized.refresh.many import RefreshOutcome, SourceGraph, refresh_in_order
 from hive_views.materialized.refresh.refresh import RefreshReport, refresh
 from hive_views.materialized.refresh.scope import RefreshScope

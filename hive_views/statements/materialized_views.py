@@ -11,7 +11,7 @@ from hive_views.config import REWRITE_QUERIES
 from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import MaterializedView
+from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
 from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.storage_layout import partitions_of, sorting_of

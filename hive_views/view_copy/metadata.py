@@ -11,7 +11,7 @@ from pyiceberg.view import View
 from hive_views.catalog.views import HiveView
 from hive_views.materialized.layouts.attached import DETACHED_METADATA
 from hive_views.materialized.layouts.layout import DETACHED
-from hive_views.materialized.layouts.loading import is_materialized
+from hive_views.materialized.loading import is_materialized
 from hive_views.spec.file_codec import METADATA_PATH
 from hive_views.spec.json_codec import read_document, version_document, write_document
 from hive_views.spec.metadata import ViewMetadata

@@ -1,4 +1,4 @@
-"""Where a materialized view keeps its rows: one module for each layout, and loading from all of them.
+"""Where a materialized view keeps its rows: what is particular to each layout.
 
 - *registered* (the open specification, Iceberg PR 11041): the view's version names a table of the catalog.
 - *attached* (Iceberg Materialized View Concept, Design 1): a view property names the metadata file of a storage table

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.metastore.store import MetastoreStore
 
 EXPIRE_OLDER_THAN_MS = 5 * 24 * 3600 * 1000

@@ -42,8 +42,8 @@ from hive_views.io.table_files import METADATA_FILE_SUFFIXES, NOT_COLLECTED, all
 from hive_views.materialized.drop import rows_sharing_storage
 from hive_views.materialized.layouts.attached import DETACHED_METADATA, AttachedView
 from hive_views.materialized.layouts.layout import DETACHED, Layout
-from hive_views.materialized.layouts.loading import is_materialized
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
+from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.refresh.publish import StagedRows, discard_snapshot, published_snapshots
 from hive_views.materialized.refresh.staging_table import staging_prefix
 from hive_views.materialized.state.refresh_state import REFRESH_ID, summary_of
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 

@@ -21,7 +21,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.layouts.loading import is_materialized
+from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.refresh.actions import Action
 from hive_views.materialized.refresh.refresh import RefreshReport
 from hive_views.metastore.queries import RowCache
@@ -18,8 +18,8 @@ from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
-    from hive_views.materialized.freshness.checker import FreshnessChecker
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.checks.checker import FreshnessChecker
+    from hive_views.materialized.loading import MaterializedView
 
 
 class SourceGraph:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.table_findings import spark_findings
 from hive_views.errors import HiveViewsError, RefreshError
 from hive_views.identifiers import ViewName
+from hive_views.materialized.checks.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.freshness.verdict import conflicting_settings
 from hive_views.materialized.layouts.layout import STAGED_WRITES
-from hive_views.materialized.layouts.loading import load_materialized
+from hive_views.materialized.loading import load_materialized
 from hive_views.materialized.properties import (
     READ_STORED_ROWS,
     REPEATABLE,
@@ -21,7 +22,6 @@ from hive_views.materialized.properties import (
 from hive_views.materialized.redefine import new_storage_columns
 from hive_views.materialized.refresh.actions import Mode
 from hive_views.materialized.refresh.costs import measured_refreshes
-from hive_views.materialized.refresh.inline import StoredSource, catalog_names, for_maintenance, inline
 from hive_views.materialized.refresh.partition_changes import PartitionSelection, changed_partitions
 from hive_views.materialized.refresh.plan import Full, PlanInput, RefreshPlan, plan_refresh, table_rows
 from hive_views.materialized.refresh.request import Inputs, StagingTarget, merges_in_place, staging_request
@@ -33,9 +33,9 @@ from hive_views.sql.analysis.references import find_nondeterminism, without_date
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
-    from hive_views.materialized.freshness.sources import Sources
+    from hive_views.materialized.checks.sources import Sources
     from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.refresh.scope import RefreshScope
     from hive_views.metastore.queries import RowCache
     from hive_views.sql.analysis.incremental import IncrementalQuery

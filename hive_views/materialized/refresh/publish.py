@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.update import TableUpdate
 
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.state.refresh_state import RefreshState
     from hive_views.metastore.store import MetastoreStore
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from hive_views.errors import CommitFailedError, HiveViewsError, RefreshConflictError, RefreshError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import lineage_numbers_of
 from hive_views.materialized.layouts.table import encode_summary
+from hive_views.materialized.loading import lineage_numbers_of
 from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.refresh.plan import ByKeys, Full
 from hive_views.materialized.refresh.prepare import observe, prepare
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.materialized.freshness.verdict import ObservedState
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.refresh.plan import RefreshPlan
     from hive_views.materialized.refresh.prepare import Observation, PreparedRefresh
     from hive_views.materialized.refresh.request import StagingRequest

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType
 
-    from hive_views.materialized.freshness.sources import Sources
+    from hive_views.materialized.checks.inline import StoredSource
+    from hive_views.materialized.checks.sources import Sources
     from hive_views.materialized.freshness.verdict import RecordedRefresh
-    from hive_views.materialized.layouts.loading import MaterializedView
-    from hive_views.materialized.refresh.inline import StoredSource
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.refresh.plan import Positions, RefreshPlan
 
 # -- What happens to the stored rows ----------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hive_views.materialized.freshness.checker import FreshnessChecker
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.checks.checker import FreshnessChecker
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.materialized.refresh.request import Engine
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore

@@ -38,7 +38,6 @@ from hive_views.spark.jvm import is_classic, java_class, scala_list
 from hive_views.spark.metastore_catalogs import check_metastore_catalog
 from hive_views.spark.refresh.file_comparison import FileComparison
 from hive_views.spark.refresh.key_conditions import KeyCondition, key_conditions
-from hive_views.spark.session.settings import TEXT_SETTINGS
 from hive_views.spark.sessions import (
     active_session,
     all_settings,
@@ -49,6 +48,7 @@ from hive_views.spark.sessions import (
     second_session,
     spark_exceptions,
 )
+from hive_views.spark.text_settings import TEXT_SETTINGS
 from hive_views.spark.versions import check_session_version
 from hive_views.sql.analysis.incremental import RowSelection
 from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes

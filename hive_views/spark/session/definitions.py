@@ -12,10 +12,11 @@ from hive_views.errors import SessionSettingsWarning, SqlError
 from hive_views.spark.analyzer import SparkAnalyzer, iceberg_schema
 from hive_views.spark.jvm import is_classic
 from hive_views.spark.session.plans import AnalyzedQuery, check_equal
-from hive_views.spark.session.settings import TEXT_SETTINGS, not_applied_to_views
+from hive_views.spark.session.settings import not_applied_to_views
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
 from hive_views.spark.sessions import captured_settings, spark_exceptions
+from hive_views.spark.text_settings import TEXT_SETTINGS
 from hive_views.spec.session_settings import (
     ANSI,
     RECORDED,

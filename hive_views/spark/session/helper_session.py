@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from hive_views.spark.session.names import NameContext, session_setting
-from hive_views.spark.session.settings import STORE_PLAN, SUBSTITUTE, TEXT_SETTINGS
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.sessions import GLOBAL_TEMP, all_settings, end_session, second_session
+from hive_views.spark.text_settings import STORE_PLAN, SUBSTITUTE, TEXT_SETTINGS
 from hive_views.spec.session_settings import RECORDED, can_change_results
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 

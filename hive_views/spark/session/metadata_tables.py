@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
 
 STORAGE = "storage"
 """The suffix of a materialized view's name for its stored rows, current or AS OF."""

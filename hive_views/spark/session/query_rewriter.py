@@ -29,7 +29,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.materialized.layouts.loading import is_materialized
+from hive_views.materialized.loading import is_materialized
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema
@@ -49,13 +49,7 @@ from hive_views.spark.session.names import (
     session_setting,
 )
 from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader, filters_by_name
-from hive_views.spark.session.settings import (
-    APPLIED_BY_ANALYSIS,
-    TEXT_SETTINGS,
-    USE_CURRENT,
-    applied_by_execution,
-    not_applied_to_views,
-)
+from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution, not_applied_to_views
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation, convert_spark_errors
 from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
@@ -71,6 +65,7 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings, spark_exceptions
+from hive_views.spark.text_settings import TEXT_SETTINGS, USE_CURRENT
 from hive_views.spark.versions import is_tested
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import (

@@ -13,26 +13,14 @@ from typing import TYPE_CHECKING
 
 from hive_views.spark.session.source_text import RewrittenText, apply_edits
 from hive_views.spark.sessions import spark_exceptions
+from hive_views.spark.text_settings import SUBSTITUTE
 from hive_views.spark.versions import spark_line
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
-from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE, PARSER_SETTINGS
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE
 from hive_views.sql.text.positions import error_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SUBSTITUTE = "spark.sql.variable.substitute"
-"""Whether Spark replaces `${name}` by the setting's value before it parses a text; on by default."""
-
-USE_CURRENT = "spark.sql.legacy.useCurrentConfigsForView"
-"""Whether Spark analyzes views, temporary ones included, under the settings of the session that reads them."""
-
-STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
-"""Whether a temporary view stores its plan, with the snapshots of its tables, instead of its text."""
-
-TEXT_SETTINGS = {SUBSTITUTE: ("${",), **PARSER_SETTINGS, CASE_SENSITIVE: ("",)}
-"""All settings that change the meaning of a text. They are off when a view's text is read, unless it records them."""
-
 
 APPLIED_BY_EXECUTION = {
     key: re.compile(pattern, re.IGNORECASE)

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hive_views.errors import NoSuchRefreshError, NoSuchVersionError, RefreshError
-from hive_views.materialized.layouts.loading import is_materialized
+from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.time_travel import stored_rows
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.spark.session.materialized_reads import MaterializedReader
     from hive_views.spec.metadata import ViewVersion
 

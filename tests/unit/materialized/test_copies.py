@@ -13,7 +13,7 @@ from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.copies import is_copy
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.layouts.loading import MaterializedView
+from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.properties import COPIES, check_settings
 from hive_views.metastore.rows.codec import new_row
 from hive_views.metastore.rows.row import read_row

@@ -16,10 +16,10 @@ from pyiceberg.types import (
 
 from hive_views.errors import InvalidViewError, RefreshError
 from hive_views.identifiers import ViewName
+from hive_views.materialized.checks.inline import check_definition, inline
+from hive_views.materialized.checks.sources import Sources
 from hive_views.materialized.freshness.cache import TableState
-from hive_views.materialized.freshness.sources import Sources
 from hive_views.materialized.freshness.verdict import ObservedState
-from hive_views.materialized.refresh.inline import check_definition, inline
 from hive_views.spec.metadata import ViewMetadata
 from tests.unit.spec.examples import metadata, version
 

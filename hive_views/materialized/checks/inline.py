@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from hive_views.errors import InvalidMetadataError, InvalidViewError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.freshness.sources import Sources
+from hive_views.materialized.checks.sources import Sources
 from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded

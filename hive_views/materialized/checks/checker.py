@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from hive_views.dependencies.lineage import LineageReader
 from hive_views.errors import HiveViewsError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
+from hive_views.materialized.checks.inline import inline
+from hive_views.materialized.checks.sources import Sources, observe_sources
 from hive_views.materialized.freshness.cache import BoundedCache, MetadataCache
-from hive_views.materialized.freshness.sources import Sources, observe_sources
 from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh, decide
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.properties import REPEATABLE
-from hive_views.materialized.refresh.inline import inline
 from hive_views.materialized.state.refresh_state import UNREPEATABLE, summary_of
 from hive_views.metastore.queries import RowCache
 from hive_views.spec.staleness_policy import METADATA, is_true
@@ -26,7 +26,7 @@ from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.analysis.references import find_nondeterminism
 
 if TYPE_CHECKING:
-    from hive_views.materialized.layouts.loading import MaterializedView
+    from hive_views.materialized.loading import MaterializedView
     from hive_views.metastore.rows.row import Row
     from hive_views.metastore.store import MetastoreStore
 
