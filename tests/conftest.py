@@ -128,14 +128,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"{SERVER} ignores compare-and-swap (HIVE-26882)"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def refreshes_by_keys() -> Iterator[None]:
-    """Refreshes by keys whatever they take: which one is faster depends on the machine and on what else is running."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hive_views.materialized.properties._DEFAULT_MAX_KEYS_TIME_PERCENT", 1_000_000)
-        yield
-
-
 @contextmanager
 def started(
     directory: Path, server: str, port: int = 0, properties: Mapping[str, str] | None = None

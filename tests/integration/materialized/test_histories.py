@@ -19,7 +19,7 @@ from pyiceberg.types import LongType
 from hive_views import HiveViewCatalog
 from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Verdict
-from hive_views.materialized.properties import MERGE_FROM_ROWS
+from hive_views.materialized.properties import MAX_KEYS_TIME_PERCENT, MERGE_FROM_ROWS
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS
 from hive_views.spec.storage_link import link_of, with_link
 from tests.integration.materialized.conftest import LAYOUTS, SALES, SHOPS, drop_database, history_settings, rows
@@ -108,7 +108,11 @@ class World:
         self.define_big(self.threshold)
         for layout in LAYOUTS:
             # Two of three layouts write only the groups that change.
-            properties = {SEQUENCE_IDS: numbered, MERGE_FROM_ROWS: "1000" if layout == "table" else "0"}
+            properties = {
+                SEQUENCE_IDS: numbered,
+                MERGE_FROM_ROWS: "1000" if layout == "table" else "0",
+                MAX_KEYS_TIME_PERCENT: "1000000",
+            }
             catalog.materialized.create((self.database, f"by_{layout}"), query, layout=layout, properties=properties)
 
     # -- What can happen ----------------------------------------------------------------------------------------------

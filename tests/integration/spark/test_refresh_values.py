@@ -191,7 +191,10 @@ def test_one_of_three_equal_rows_is_deleted(spark, session, catalog, database, m
     spark.sql(
         "INSERT INTO t VALUES (1, 'x', double('NaN')), (2, 'x', double('NaN')), (3, 'x', double('NaN')), (4, 'y', 1)"
     )
-    session.sql("CREATE MATERIALIZED VIEW mv AS SELECT a, d FROM t")
+    session.sql(
+        "CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.max-keys-time-percent' = '1000000') "
+        "AS SELECT a, d FROM t"
+    )
     session.sql("REFRESH MATERIALIZED VIEW mv")
     for deleted, left in ((2, 2), (3, 1), (1, 0)):
         spark.sql(f"DELETE FROM t WHERE id = {deleted}")

@@ -473,7 +473,7 @@ def test_timeout_message_states_the_possible_outcome(
     call: Callable[[MetastoreClient], object], consequence: str
 ) -> None:
     with (
-        listening(lambda sock: (request(sock), time.sleep(1))) as (uri, _),
+        listening(lambda sock: (receive(sock, 8), time.sleep(1))) as (uri, _),
         client(uri, call_timeout_ms=100) as metastore,
         pytest.raises(MetastoreTimeoutError, match=consequence),
     ):
