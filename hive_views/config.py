@@ -1,4 +1,4 @@
-"""Catalog properties: keys, defaults, and a typed configuration.
+"""Catalog properties: keys, a table of them, and a typed configuration.
 
 Keys of Iceberg and Hive are used if they exist; others have the prefix `hive-views.`. Property values are strings. An
 invalid value is rejected when the catalog is created.
@@ -15,199 +15,75 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from hive_views.errors import InvalidPropertyError
 from hive_views.kerberos_names import Rule, parse_rules
+from hive_views.property_table import Property, choice, text_or, truth, whole
 
 URI = "uri"
-"""The metastores: `thrift://host:port`, or `http://host:port/path` (`https` with TLS) for those that use HTTP;
-separated by commas and tried in order."""
-
 WAREHOUSE = "warehouse"
-"""Parent directory of the views of databases without a location: a URI such as `s3://bucket/warehouse`."""
-
 METASTORE_CATALOG = "metastore.catalog.default"
 HIVE_CATALOG = "hive"
-"""The metastore's catalog (Hive 3 and later) that contains the databases; by default the one that the server's
-configuration names, which is `hive` unless an administrator changed it. The key is Hive's."""
+"""The metastore's default catalog, unless an administrator changed it."""
 
 DISCOVERY_MODE = "metastore.service.discovery.mode"
-"""`zookeeper`: `uri` names the servers of ZooKeeper (`host:port`, separated by commas), in which the metastores are
-registered. They are read when the catalog is created. The keys are Hive's."""
-
 ZOOKEEPER_NAMESPACE = "metastore.zookeeper.namespace"
-ZOOKEEPER_NAMESPACE_DEFAULT = "hive_metastore"
-"""The node of ZooKeeper below which the metastores are registered."""
-
 ZOOKEEPER_PORT = "metastore.zookeeper.client.port"
-ZOOKEEPER_PORT_DEFAULT = 2181
-"""The port of ZooKeeper's servers that `uri` names without one."""
-
 DISCOVERED_FROM = "metastore.discovered-from"
 """Set by a catalog: the servers and the node of ZooKeeper that named its `uri`."""
 
 UGI = "ugi"
-"""User, or `user:group,group`, sent to the metastore after connecting (set_ugi). Default: not sent. Over HTTP, the user
-of each request (`x-actor-username`), by default the user of this process; HTTP has no groups."""
-
 AUTHENTICATION = "hive-views.authentication"
-AUTHENTICATION_DEFAULT = "none"
-"""Authentication: `none`, `kerberos`, `token` (a delegation token), `plain` (user and password), `jwt` (HTTP only)."""
-
 KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
-"""PyIceberg's key: `true` is equivalent to `hive-views.authentication=kerberos`."""
-
 KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
-KERBEROS_SERVICE_NAME_DEFAULT = "hive"
-"""The first part of the metastore's principal, `hive` of `hive/host@REALM`."""
-
 SERVICE_PRINCIPAL = "hive.metastore.kerberos.principal"
-"""The metastore's principal, if it is not the service name with the host of the URI; `_HOST` stands for that host. The
-key is that of Hive's clients."""
-
 KEYTAB_FILE = "hive-views.keytab-file"
 KEYTAB_PRINCIPAL = "hive-views.keytab-principal"
-"""A keytab, and the principal in it to connect as. Without them the tickets of `kinit` are used."""
-
 PROXY_USER = "hive-views.proxy-user"
-"""The user for whom the Kerberos user acts (Hadoop's doAs), by a delegation token; the metastore has to allow it."""
-
 AUTH_TO_LOCAL = "hadoop.security.auth_to_local"
-AUTH_TO_LOCAL_DEFAULT = "DEFAULT"
-"""The metastore's rules that make a user's name from a Kerberos principal, in Hadoop's form; new rows have that owner.
-`DEFAULT` takes the first part of the principals of the default realm."""
-
 USER = "hive-views.user"
-"""The user for `plain`; by default the user of this process."""
-
 PASSWORD = "hive-views.password"
 PASSWORD_FILE = "hive-views.password-file"
 PASSWORD_VARIABLE = "HIVE_VIEWS_PASSWORD"
-"""The password for `plain`. Prefer a file or the environment variable to the property."""
-
 TOKEN = "hive-views.token"
 TOKEN_FILE = "hive-views.token-file"
 TOKEN_VARIABLE = "HIVE_VIEWS_TOKEN"
-"""The delegation token for `token`, in Hadoop's text form, or the JSON Web Token for `jwt`. Prefer a file or the
-environment variable."""
-
 TLS = "hive-views.tls"
-TLS_DEFAULT = False
-"""Connect with TLS (hive.metastore.use.SSL). The metastore's certificate is always verified. `https` URIs imply it."""
-
 TLS_CA_FILE = "hive-views.tls-ca-file"
-"""A PEM file with the trusted certificates; by default those of the system."""
-
 TLS_CERTIFICATE_FILE = "hive-views.tls-certificate-file"
 TLS_KEY_FILE = "hive-views.tls-key-file"
-"""PEM files with a client certificate and its key, for metastores that require one."""
-
 TLS_KEY_PASSWORD = "hive-views.tls-key-password"
 TLS_KEY_PASSWORD_FILE = "hive-views.tls-key-password-file"
 TLS_KEY_PASSWORD_VARIABLE = "HIVE_VIEWS_TLS_KEY_PASSWORD"
-"""The passphrase of that key, if it has one. Prefer a file or the environment variable to the property."""
-
 SECRETS = (PASSWORD, TOKEN, TLS_KEY_PASSWORD)
 """Properties with secrets of the metastore, which are not handed to the storage's clients."""
 
 TLS_HOST = "hive-views.tls-host"
-"""The host name in the metastore's certificate, if it differs from the host of the URI."""
-
 CONNECT_TIMEOUT_MS = "hive-views.connect-timeout-ms"
-CONNECT_TIMEOUT_MS_DEFAULT = 10_000
-"""Milliseconds to wait for a connection to one metastore."""
-
 CALL_TIMEOUT_MS = "hive-views.call-timeout-ms"
-CALL_TIMEOUT_MS_DEFAULT = 60_000
-"""Milliseconds to wait for a reply. Keep it above 20 s: a server retries a failing database that long."""
-
 POOL_SIZE = "hive-views.pool-size"
-POOL_SIZE_DEFAULT = 8
-"""Maximum number of pooled connections. Additional concurrent calls open connections that are closed after use."""
-
 SETTLE_TIMEOUT_MS = "hive-views.settle-timeout-ms"
-SETTLE_TIMEOUT_MS_DEFAULT = 60_000
-"""Milliseconds in which a change without a reply is sent again, before its outcome is reported as unknown."""
-
 LOCK_ENABLED = "iceberg.engine.hive.lock-enabled"
-LOCK_ENABLED_DEFAULT = True
-"""Acquire the metastore's lock for a commit (Iceberg: docs/configuration, Hive Metastore). Disable it only if the
-server supports compare-and-swap (see `hive-views doctor`) and every writer uses it."""
-
 LOCK_TIMEOUT_MS = "iceberg.hive.lock-timeout-ms"
-LOCK_TIMEOUT_MS_DEFAULT = 180_000
-"""Milliseconds to wait for another client's lock."""
-
 LOCK_CHECK_MIN_WAIT_MS = "iceberg.hive.lock-check-min-wait-ms"
-LOCK_CHECK_MIN_WAIT_MS_DEFAULT = 50
-"""Milliseconds between requesting a lock and first checking whether it was granted; each later wait is 1.5 times as
-long."""
-
 LOCK_CHECK_MAX_WAIT_MS = "iceberg.hive.lock-check-max-wait-ms"
-LOCK_CHECK_MAX_WAIT_MS_DEFAULT = 5_000
-"""Maximum milliseconds between two checks of a requested lock."""
-
 LOCK_HEARTBEAT_INTERVAL_MS = "iceberg.hive.lock-heartbeat-interval-ms"
-LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT = 240_000
-"""Milliseconds between heartbeats of a lock. Must be below the server's hive.txn.timeout."""
-
 METADATA_SCHEMES = "hive-views.metadata-schemes"
-"""Allowed URI schemes of metadata files, separated by commas. By default all that PyIceberg's FileIO supports, but
-`file` only if every metastore or the warehouse is on this machine: a row of a remote metastore must not make this
-program open, write or delete local files."""
-
 PARAMETER_MAX_SIZE = "iceberg.hive.table-property-max-size"
-PARAMETER_MAX_SIZE_DEFAULT = 32_672
-"""Maximum length of `current-schema` that is copied into the row, in characters; 0 never copies it."""
-
 UNIQUE_LOCATION = "unique-table-location"
-UNIQUE_LOCATION_DEFAULT = False
-"""Give each new view a unique location (`<name>-<uuid>`), apart from the files of a dropped view of that name."""
-
 SESSION_CATALOG = "hive-views.session-catalog"
-SESSION_CATALOG_DEFAULT = "spark_catalog"
-"""Spark's catalog for Hive tables; the default catalog of views over them."""
-
 SESSION_CATALOG_SERVES_ICEBERG = "hive-views.session-catalog-serves-iceberg"
-SESSION_CATALOG_SERVES_ICEBERG_DEFAULT = False
-"""Whether that catalog also serves Iceberg tables (Iceberg's SparkSessionCatalog), so that a view can read both."""
-
 DEPENDENCY_MODE = "hive-views.dependency-mode"
-DEPENDENCY_MODE_DEFAULT = "lenient"
-"""`lenient` allows every change and drop, as Hive does. `strict` rejects those that break a view, unless CASCADE is
-given (Hive Views, Dependency Invalidation)."""
-
 MARK_HIVE_TABLES = "hive-views.mark-hive-tables"
-MARK_HIVE_TABLES_DEFAULT = True
-"""Give Hive tables that a view reads a UUID (row parameter `hive_views_uuid`), so that lineage survives a rename.
-Otherwise such tables are identified by name."""
-
 HIDE_STORAGE_TABLES = "hive-views.hide-storage-tables"
-HIDE_STORAGE_TABLES_DEFAULT = False
-"""Omit the storage tables of materialized views when tables are listed."""
-
 REWRITE_QUERIES = "hive-views.rewrite-queries"
-REWRITE_QUERIES_DEFAULT = False
-"""Let queries of a `ViewSession` on tables read the fresh stored rows of materialized views."""
-
 REQUIRE_ENGINES = "hive-views.require-engines"
 ENGINES = ("spark", "hive", "trino")
-"""Engines, separated by commas, that must return the author's rows for a new definition; a definition with a finding
-about one of them is rejected, also if the finding is `not verified`. A view property with this key takes precedence; an
-empty value requires no engine. `spark` is plain Spark, `trino` is Trino's Hive connector."""
+"""The engines that `REQUIRE_ENGINES` can name: `spark` is plain Spark, `trino` is Trino's Hive connector."""
 
 ROW_TEXT_FOR_TRINO = "hive-views.row-text-for-trino"
-ROW_TEXT_FOR_TRINO_DEFAULT = False
-"""Rewrite the text of a new definition's row where Trino's Hive connector reads the result better. The rewritten text
-repeats parts of the query and is harder to read. A view property with this key takes precedence."""
-
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
-HIVE2_COMPATIBLE_DEFAULT = True
-"""Write `timestamptz` columns as `timestamp`, as Spark does, instead of `timestamp with local time zone`: Spark's Hive
-client cannot read a view's row with the latter, and Hive 2 rejects every commit to a table with it. (PyIceberg's
-property for tables; its default there is false.)"""
-
 VIEW_DEFAULT_PREFIX = "view-default."
 """`view-default.<key>`: default of a view property for new views (Iceberg's CatalogProperties)."""
 
@@ -216,8 +92,327 @@ VIEW_OVERRIDE_PREFIX = "view-override."
 
 _PREFIX = "hive-views."
 
-KEYS = frozenset(value for value in vars().values() if isinstance(value, str) and value.startswith(_PREFIX)) - {_PREFIX}
-"""All catalog properties with the prefix `hive-views.`: the constants above."""
+CATALOG_PROPERTIES = (
+    Property(
+        keys=(URI,),
+        meaning=(
+            "the metastores: `thrift://host:port`, or `http://host:port/metastore` and `https://…` for metastores"
+            " that use HTTP; several are separated by commas and tried in order"
+        ),
+    ),
+    Property(
+        keys=(WAREHOUSE,),
+        meaning="parent directory of the views of databases without a location",
+    ),
+    Property(
+        keys=(METASTORE_CATALOG,),
+        shown_default="the server's",
+        meaning=(
+            "the catalog of the metastore that contains the databases (Hive 3 and later); [which one requests and"
+            " Spark read](how-to/metastore-catalogs.md)"
+        ),
+    ),
+    Property(
+        keys=(DISCOVERY_MODE,),
+        meaning=(
+            "`zookeeper`: `uri` names ZooKeeper's servers, in which the metastores are registered; see "
+            "[below](#metastores-in-zookeeper)"
+        ),
+    ),
+    Property(
+        keys=(ZOOKEEPER_NAMESPACE,),
+        parse=text_or("hive_metastore"),
+        default="hive_metastore",
+        meaning="the node of ZooKeeper below which they are registered",
+    ),
+    Property(
+        keys=(ZOOKEEPER_PORT,),
+        parse=whole(1),
+        default=2_181,
+        meaning="the port of ZooKeeper's servers that `uri` names without one",
+    ),
+    Property(
+        keys=(UGI,),
+        meaning=(
+            "user, or `user:group,group`, sent to the metastore after connecting (set_ugi); over HTTP the user of"
+            " each request, by default yours"
+        ),
+    ),
+    Property(
+        keys=(AUTHENTICATION,),
+        parse=choice("none", "kerberos", "token", "plain", "jwt"),
+        default="none",
+        meaning=(
+            "`none`, `kerberos`, `token` (a delegation token), `plain` (user and password: Hive 4's LDAP, CONFIG,"
+            " CUSTOM), or `jwt` (a JSON Web Token, over HTTP only); see below"
+        ),
+    ),
+    Property(
+        keys=(KERBEROS_AUTHENTICATION,),
+        parse=truth,
+        default=False,
+        meaning="PyIceberg's name for `hive-views.authentication=kerberos`",
+    ),
+    Property(
+        keys=(KERBEROS_SERVICE_NAME,),
+        parse=text_or("hive"),
+        default="hive",
+        meaning="the first part of the metastore's principal; the second is the host of the URI",
+    ),
+    Property(
+        keys=(SERVICE_PRINCIPAL,),
+        meaning=(
+            "the metastore's whole principal, such as `hive/_HOST@REALM`, as for Hive's clients; `_HOST` stands "
+            "for the host of the URI. Set it if the URI has an address or an alias"
+        ),
+    ),
+    Property(
+        keys=(
+            KEYTAB_FILE,
+            KEYTAB_PRINCIPAL,
+        ),
+        meaning="a keytab, and the principal in it to connect as, in place of the tickets of `kinit`",
+    ),
+    Property(
+        keys=(PROXY_USER,),
+        meaning="the user for whom the Kerberos user acts ([below](#acting-for-others))",
+    ),
+    Property(
+        keys=(AUTH_TO_LOCAL,),
+        parse=text_or("DEFAULT"),
+        default="DEFAULT",
+        meaning=(
+            "the metastore's rules that make a user's name from a Kerberos principal, if it has others than the "
+            "default: new rows have that owner ([owners](#owners))"
+        ),
+    ),
+    Property(
+        keys=(USER,),
+        shown_default="this user",
+        meaning="the user for `plain`",
+    ),
+    Property(
+        keys=(
+            PASSWORD_FILE,
+            TOKEN_FILE,
+        ),
+        hidden_keys=(PASSWORD, TOKEN),
+        meaning=(
+            "files with the secret, without the last line break; or set the environment variables "
+            "`HIVE_VIEWS_PASSWORD`, `HIVE_VIEWS_TOKEN`. The properties `hive-views.password`, `hive-views.token` "
+            "are less secure; they are not passed on to the FileIO"
+        ),
+    ),
+    Property(
+        keys=(TLS,),
+        parse=truth,
+        default=False,
+        meaning="connect with TLS (`https` implies it); the metastore's certificate and host name are always verified",
+    ),
+    Property(
+        keys=(TLS_CA_FILE,),
+        shown_default="the system's",
+        meaning="PEM file with the trusted certificates",
+    ),
+    Property(
+        keys=(
+            TLS_CERTIFICATE_FILE,
+            TLS_KEY_FILE,
+        ),
+        meaning="client certificate and key, if the metastore requires one",
+    ),
+    Property(
+        keys=(TLS_KEY_PASSWORD_FILE,),
+        hidden_keys=(TLS_KEY_PASSWORD,),
+        meaning=(
+            "file with the passphrase of that key, without the last line break; or set "
+            "`HIVE_VIEWS_TLS_KEY_PASSWORD`, or the property `hive-views.tls-key-password`"
+        ),
+    ),
+    Property(
+        keys=(TLS_HOST,),
+        shown_default="host of the URI",
+        meaning="the host name in the metastore's certificate",
+    ),
+    Property(
+        keys=(CONNECT_TIMEOUT_MS,),
+        parse=whole(1),
+        default=10_000,
+        meaning="milliseconds to wait for a connection to one metastore",
+    ),
+    Property(
+        keys=(CALL_TIMEOUT_MS,),
+        parse=whole(1),
+        default=60_000,
+        meaning=(
+            "milliseconds to wait for a reply; keep it above 20 s, since a server retries a failing database for "
+            "that time"
+        ),
+    ),
+    Property(
+        keys=(POOL_SIZE,),
+        parse=whole(1),
+        default=8,
+        meaning="maximum number of pooled connections",
+    ),
+    Property(
+        keys=(SETTLE_TIMEOUT_MS,),
+        parse=whole(0),
+        default=60_000,
+        meaning=(
+            "milliseconds in which a change without a reply is sent again (a create only with locks) before its "
+            "outcome is reported as unknown"
+        ),
+    ),
+    Property(
+        keys=(LOCK_ENABLED,),
+        parse=truth,
+        default=True,
+        meaning=(
+            "acquire the metastore's lock for a commit; cannot be disabled on servers that ignore compare-and-swap"
+        ),
+    ),
+    Property(
+        keys=(LOCK_TIMEOUT_MS,),
+        parse=whole(1),
+        default=180_000,
+        meaning="milliseconds to wait for another client's lock",
+    ),
+    Property(
+        keys=(LOCK_CHECK_MIN_WAIT_MS,),
+        parse=whole(1),
+        default=50,
+        meaning="milliseconds before the first check of a lock that is waited for; grows by half each time",
+    ),
+    Property(
+        keys=(LOCK_CHECK_MAX_WAIT_MS,),
+        parse=whole(None),
+        default=5_000,
+        meaning="maximum milliseconds between two checks",
+    ),
+    Property(
+        keys=(LOCK_HEARTBEAT_INTERVAL_MS,),
+        parse=whole(1),
+        default=240_000,
+        meaning="milliseconds between heartbeats of a lock; keep it below the server's `hive.txn.timeout`",
+    ),
+    Property(
+        keys=(PARAMETER_MAX_SIZE,),
+        parse=whole(0),
+        default=32_672,
+        meaning="maximum length of `current-schema` that is copied into the row, in characters; 0 never copies it",
+    ),
+    Property(
+        keys=(METADATA_SCHEMES,),
+        meaning=(
+            "allowed URI schemes of metadata files, e.g. `s3,hdfs`; default: all that PyIceberg supports, but "
+            "`file` only if every metastore or the warehouse is on this machine. Set it if other users write "
+            "rows: a row can name a location with any of these schemes. Google's client gives up after 15 s"
+        ),
+    ),
+    Property(
+        keys=(UNIQUE_LOCATION,),
+        parse=truth,
+        default=False,
+        meaning="give each new view a unique location",
+    ),
+    Property(
+        keys=(SESSION_CATALOG,),
+        parse=text_or("spark_catalog"),
+        default="spark_catalog",
+        meaning="Spark's catalog for Hive tables; the default catalog of views over them",
+    ),
+    Property(
+        keys=(SESSION_CATALOG_SERVES_ICEBERG,),
+        parse=truth,
+        default=False,
+        meaning="whether that catalog also serves Iceberg tables, so that a view can read both",
+    ),
+    Property(
+        keys=(DEPENDENCY_MODE,),
+        parse=choice("lenient", "strict"),
+        default="lenient",
+        meaning="`strict` rejects a drop, rename or replace that would break a view, unless CASCADE is given",
+    ),
+    Property(
+        keys=(MARK_HIVE_TABLES,),
+        parse=truth,
+        default=True,
+        meaning=(
+            "give Hive tables that a view reads a UUID (row parameter `hive_views_uuid`), so that lineage "
+            "survives renames"
+        ),
+    ),
+    Property(
+        keys=(HIDE_STORAGE_TABLES,),
+        parse=truth,
+        default=False,
+        meaning="leave the storage tables of materialized views out of `list_tables` and `hive-views list --all`",
+    ),
+    Property(
+        keys=(REWRITE_QUERIES,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "let queries of a `ViewSession` on tables read the fresh stored rows of materialized views ([query "
+            "rewriting](how-to/rewrite-queries.md))"
+        ),
+    ),
+    Property(
+        keys=(REQUIRE_ENGINES,),
+        meaning=(
+            "engines that have to return the author's rows, e.g. `spark,hive,trino`: create, replace and import "
+            "reject a definition with any finding about one of them, `not verified` included ([which engines read"
+            " a view](trino.md#which-engines-read-a-view)). The author's own engine has none, unless it cannot "
+            "read the row or a table. Also a view property, which takes precedence; empty, it requires none"
+        ),
+    ),
+    Property(
+        keys=(ROW_TEXT_FOR_TRINO,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "rewrite the text of a new definition's row where Trino's Hive connector reads the result better "
+            "([which texts it reads](trino.md#which-texts-it-reads)). Also a view property, which takes "
+            "precedence"
+        ),
+    ),
+    Property(
+        keys=(HIVE2_COMPATIBLE,),
+        parse=truth,
+        default=True,
+        meaning=(
+            "write `timestamptz` columns of views and tables as `timestamp`, as Spark does: Spark's Hive client "
+            "cannot read a row with `timestamp with local time zone`, and a Hive 2 server rejects commits to a "
+            "table with it (PyIceberg's default is false)"
+        ),
+    ),
+    Property(
+        keys=(f"{VIEW_DEFAULT_PREFIX}KEY",),
+        meaning="default of a view property for new views",
+    ),
+    Property(
+        keys=(f"{VIEW_OVERRIDE_PREFIX}KEY",),
+        meaning="a view property that overrides the caller's",
+    ),
+)
+"""The properties of a catalog, in the order of docs/configuration.md, which has this table."""
+
+_BY_KEY = {key: item for item in CATALOG_PROPERTIES for key in (*item.keys, *item.hidden_keys)}
+
+
+def value_of(properties: Mapping[str, str], key: str) -> Any:
+    """Return the value of a catalog property, or its default; raises InvalidPropertyError."""
+    return _BY_KEY[key].of(properties, key)
+
+
+def default_of(key: str) -> Any:
+    """Return the default of a catalog property."""
+    return _BY_KEY[key].default
+
+
+KEYS = frozenset(key for key in _BY_KEY if key.startswith(_PREFIX))
+"""All catalog properties with the prefix `hive-views.`."""
 
 _OWN_PREFIX = re.compile(r"hive[-_. ]?views?[-_. ]", re.IGNORECASE)
 """The prefix of this package's properties, and its likely misspellings."""
@@ -292,7 +487,7 @@ class KerberosCredentials:
     """Authentication by Kerberos."""
 
     kind: ClassVar[str] = "kerberos"
-    service: str = KERBEROS_SERVICE_NAME_DEFAULT
+    service: str = default_of(KERBEROS_SERVICE_NAME)
     service_principal: str | None = None
     """See `SERVICE_PRINCIPAL`."""
     keytab: Keytab | None = None
@@ -320,9 +515,9 @@ class ConnectionConfig(NamedTuple):
 
     uris: tuple[str, ...]
     """`thrift://host:port` or `http://host:port/path`, in the order of attempts; all with the same scheme."""
-    connect_timeout_ms: int = CONNECT_TIMEOUT_MS_DEFAULT
-    call_timeout_ms: int = CALL_TIMEOUT_MS_DEFAULT
-    pool_size: int = POOL_SIZE_DEFAULT
+    connect_timeout_ms: int = default_of(CONNECT_TIMEOUT_MS)
+    call_timeout_ms: int = default_of(CALL_TIMEOUT_MS)
+    pool_size: int = default_of(POOL_SIZE)
     user: str | None = None
     """The user for set_ugi; None does not call it. Over HTTP, the user of each request."""
     groups: tuple[str, ...] = ()
@@ -350,11 +545,11 @@ class ConnectionConfig(NamedTuple):
 class LockConfig(NamedTuple):
     """How to acquire and keep the metastore's lock."""
 
-    enabled: bool = LOCK_ENABLED_DEFAULT
-    timeout_ms: int = LOCK_TIMEOUT_MS_DEFAULT
-    check_min_wait_ms: int = LOCK_CHECK_MIN_WAIT_MS_DEFAULT
-    check_max_wait_ms: int = LOCK_CHECK_MAX_WAIT_MS_DEFAULT
-    heartbeat_interval_ms: int = LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT
+    enabled: bool = default_of(LOCK_ENABLED)
+    timeout_ms: int = default_of(LOCK_TIMEOUT_MS)
+    check_min_wait_ms: int = default_of(LOCK_CHECK_MIN_WAIT_MS)
+    check_max_wait_ms: int = default_of(LOCK_CHECK_MAX_WAIT_MS)
+    heartbeat_interval_ms: int = default_of(LOCK_HEARTBEAT_INTERVAL_MS)
 
 
 class CatalogConfig(NamedTuple):
@@ -392,7 +587,12 @@ class CatalogConfig(NamedTuple):
         uris = parse_uris(properties.get(URI))
         scheme = split_uri(uris[0])[0]
         user, groups = _ugi(properties.get(UGI), scheme)
-        minimum_wait = _integer(properties, LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MIN_WAIT_MS_DEFAULT, least=1)
+        minimum_wait, maximum_wait = (
+            value_of(properties, key) for key in (LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MAX_WAIT_MS)
+        )
+        if LOCK_CHECK_MAX_WAIT_MS in properties and maximum_wait < minimum_wait:
+            reason = f"it must be at least {minimum_wait}"
+            raise InvalidPropertyError(LOCK_CHECK_MAX_WAIT_MS, properties[LOCK_CHECK_MAX_WAIT_MS], reason)
         warehouse = properties.get(WAREHOUSE)
         if warehouse and re.match(r"[^:/]+://[^/@:\[]*:(?!\d*/)[^@]*@", warehouse):
             # The value contains a password: it is not in the message, and must not get into rows and metadata files.
@@ -401,9 +601,9 @@ class CatalogConfig(NamedTuple):
         return cls(
             connection=ConnectionConfig(
                 uris=uris,
-                connect_timeout_ms=_integer(properties, CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS_DEFAULT, least=1),
-                call_timeout_ms=_integer(properties, CALL_TIMEOUT_MS, CALL_TIMEOUT_MS_DEFAULT, least=1),
-                pool_size=_integer(properties, POOL_SIZE, POOL_SIZE_DEFAULT, least=1),
+                connect_timeout_ms=value_of(properties, CONNECT_TIMEOUT_MS),
+                call_timeout_ms=value_of(properties, CALL_TIMEOUT_MS),
+                pool_size=value_of(properties, POOL_SIZE),
                 user=user,
                 groups=groups,
                 credentials=_credentials(properties, scheme),
@@ -412,31 +612,25 @@ class CatalogConfig(NamedTuple):
                 discovered_from=properties.get(DISCOVERED_FROM),
             ),
             lock=LockConfig(
-                enabled=_boolean(properties, LOCK_ENABLED, LOCK_ENABLED_DEFAULT),
-                timeout_ms=_integer(properties, LOCK_TIMEOUT_MS, LOCK_TIMEOUT_MS_DEFAULT, least=1),
+                enabled=value_of(properties, LOCK_ENABLED),
+                timeout_ms=value_of(properties, LOCK_TIMEOUT_MS),
                 check_min_wait_ms=minimum_wait,
-                check_max_wait_ms=_integer(
-                    properties, LOCK_CHECK_MAX_WAIT_MS, LOCK_CHECK_MAX_WAIT_MS_DEFAULT, least=minimum_wait
-                ),
-                heartbeat_interval_ms=_integer(
-                    properties, LOCK_HEARTBEAT_INTERVAL_MS, LOCK_HEARTBEAT_INTERVAL_MS_DEFAULT, least=1
-                ),
+                check_max_wait_ms=maximum_wait,
+                heartbeat_interval_ms=value_of(properties, LOCK_HEARTBEAT_INTERVAL_MS),
             ),
-            settle_timeout_ms=_integer(properties, SETTLE_TIMEOUT_MS, SETTLE_TIMEOUT_MS_DEFAULT, least=0),
+            settle_timeout_ms=value_of(properties, SETTLE_TIMEOUT_MS),
             warehouse=warehouse.rstrip("/") if warehouse else None,
-            parameter_max_size=_integer(properties, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, least=0),
-            unique_location=_boolean(properties, UNIQUE_LOCATION, UNIQUE_LOCATION_DEFAULT),
-            session_catalog=properties.get(SESSION_CATALOG) or SESSION_CATALOG_DEFAULT,
-            session_catalog_serves_iceberg=_boolean(
-                properties, SESSION_CATALOG_SERVES_ICEBERG, SESSION_CATALOG_SERVES_ICEBERG_DEFAULT
-            ),
-            strict=_choice(properties, DEPENDENCY_MODE, DEPENDENCY_MODE_DEFAULT, ("lenient", "strict")) == "strict",
-            mark_hive_tables=_boolean(properties, MARK_HIVE_TABLES, MARK_HIVE_TABLES_DEFAULT),
-            hide_storage_tables=_boolean(properties, HIDE_STORAGE_TABLES, HIDE_STORAGE_TABLES_DEFAULT),
-            rewrite_queries=_boolean(properties, REWRITE_QUERIES, REWRITE_QUERIES_DEFAULT),
-            hive2_compatible=_boolean(properties, HIVE2_COMPATIBLE, HIVE2_COMPATIBLE_DEFAULT),
+            parameter_max_size=value_of(properties, PARAMETER_MAX_SIZE),
+            unique_location=value_of(properties, UNIQUE_LOCATION),
+            session_catalog=value_of(properties, SESSION_CATALOG),
+            session_catalog_serves_iceberg=value_of(properties, SESSION_CATALOG_SERVES_ICEBERG),
+            strict=value_of(properties, DEPENDENCY_MODE) == "strict",
+            mark_hive_tables=value_of(properties, MARK_HIVE_TABLES),
+            hide_storage_tables=value_of(properties, HIDE_STORAGE_TABLES),
+            rewrite_queries=value_of(properties, REWRITE_QUERIES),
+            hive2_compatible=value_of(properties, HIVE2_COMPATIBLE),
             require_engines=required_engines(properties) or (),
-            row_text_for_trino=_boolean(properties, ROW_TEXT_FOR_TRINO, ROW_TEXT_FOR_TRINO_DEFAULT),
+            row_text_for_trino=value_of(properties, ROW_TEXT_FOR_TRINO),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )
@@ -542,8 +736,8 @@ _AUTHENTICATION_OVER_HTTP = ("none", "plain", "jwt")
 
 
 def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredentials | KerberosCredentials | None:
-    kind = _choice(properties, AUTHENTICATION, AUTHENTICATION_DEFAULT, ("none", "kerberos", "token", "plain", "jwt"))
-    if kind == "none" and _boolean(properties, KERBEROS_AUTHENTICATION, False):
+    kind = value_of(properties, AUTHENTICATION)
+    if kind == "none" and value_of(properties, KERBEROS_AUTHENTICATION):
         kind = "kerberos"
     if scheme == "thrift" and kind == "jwt":
         raise InvalidPropertyError(AUTHENTICATION, kind, "it requires HTTP: a uri of the form https://host:port/path")
@@ -557,11 +751,11 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
     if kind == "none":
         return None
     try:
-        name_rules = parse_rules(properties.get(AUTH_TO_LOCAL) or AUTH_TO_LOCAL_DEFAULT)
+        name_rules = parse_rules(value_of(properties, AUTH_TO_LOCAL))
     except ValueError as error:
         raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
     if kind == "kerberos":
-        service = properties.get(KERBEROS_SERVICE_NAME) or KERBEROS_SERVICE_NAME_DEFAULT
+        service = value_of(properties, KERBEROS_SERVICE_NAME)
         principal = properties.get(SERVICE_PRINCIPAL) or None
         return KerberosCredentials(service, principal, _keytab(properties), name_rules, proxy_user)
     if kind in ("token", "jwt"):
@@ -628,7 +822,7 @@ def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: st
 
 
 def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
-    is_enabled = _boolean(properties, TLS, TLS_DEFAULT)
+    is_enabled = value_of(properties, TLS)
     if scheme != "thrift":
         if TLS in properties and is_enabled != (scheme == "https"):
             raise InvalidPropertyError(TLS, properties[TLS], f"the uri says {scheme}, and https is HTTP with TLS")
@@ -651,33 +845,6 @@ def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
 _TLS_KEYS = (TLS_CA_FILE, TLS_CERTIFICATE_FILE, TLS_KEY_FILE, TLS_HOST, TLS_KEY_PASSWORD, TLS_KEY_PASSWORD_FILE)
 
 
-def positive_integer(properties: Mapping[str, str], key: str, default: int) -> int:
-    """Return the value of a property that is a whole number above zero."""
-    return _integer(properties, key, default, least=1)
-
-
-def _integer(properties: Mapping[str, str], key: str, default: int, *, least: int) -> int:
-    value = properties.get(key)
-    if value is None:
-        return default
-    try:
-        number = int(value)
-    except ValueError:
-        raise InvalidPropertyError(key, value, "it must be a whole number") from None
-    if number < least:
-        raise InvalidPropertyError(key, value, f"it must be at least {least}")
-    return number
-
-
-def _boolean(properties: Mapping[str, str], key: str, default: bool) -> bool:
-    value = properties.get(key)
-    if value is None:
-        return default
-    if str(value).lower() not in ("true", "false"):
-        raise InvalidPropertyError(key, value, "it must be true or false")
-    return str(value).lower() == "true"
-
-
 def required_engines(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the engines in `REQUIRE_ENGINES` of a catalog or view, None if it is not set."""
     value = properties.get(REQUIRE_ENGINES)
@@ -692,14 +859,8 @@ def required_engines(properties: Mapping[str, str]) -> tuple[str, ...] | None:
 def rewrites_for_trino(config: CatalogConfig, properties: Mapping[str, str]) -> bool:
     """Return `ROW_TEXT_FOR_TRINO` of a view with these properties, else that of its catalog."""
     effective = {**config.view_defaults, **properties, **config.view_overrides}
-    return _boolean(effective, ROW_TEXT_FOR_TRINO, config.row_text_for_trino)
-
-
-def _choice(properties: Mapping[str, str], key: str, default: str, choices: tuple[str, ...]) -> str:
-    value = properties.get(key) or default
-    if value.lower() not in choices:
-        raise InvalidPropertyError(key, value, f"it must be one of {', '.join(choices)}")
-    return value.lower()
+    is_set = ROW_TEXT_FOR_TRINO in effective
+    return bool(value_of(effective, ROW_TEXT_FOR_TRINO)) if is_set else config.row_text_for_trino
 
 
 def _with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:

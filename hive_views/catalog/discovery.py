@@ -9,15 +9,12 @@ from contextlib import suppress
 
 from hive_views.config import (
     CONNECT_TIMEOUT_MS,
-    CONNECT_TIMEOUT_MS_DEFAULT,
     DISCOVERED_FROM,
     DISCOVERY_MODE,
     URI,
     ZOOKEEPER_NAMESPACE,
-    ZOOKEEPER_NAMESPACE_DEFAULT,
     ZOOKEEPER_PORT,
-    ZOOKEEPER_PORT_DEFAULT,
-    positive_integer,
+    value_of,
 )
 from hive_views.errors import InvalidPropertyError, MetastoreUnavailableError
 
@@ -37,9 +34,9 @@ def with_discovered_uri(properties: Mapping[str, str]) -> dict[str, str]:
         return dict(properties)
     if mode != _ZOOKEEPER:
         raise InvalidPropertyError(DISCOVERY_MODE, mode, f"it must be {_ZOOKEEPER}")
-    port = positive_integer(properties, ZOOKEEPER_PORT, ZOOKEEPER_PORT_DEFAULT)
-    timeout_s = positive_integer(properties, CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS_DEFAULT) / 1000
-    namespace = (properties.get(ZOOKEEPER_NAMESPACE) or ZOOKEEPER_NAMESPACE_DEFAULT).strip("/")
+    port = value_of(properties, ZOOKEEPER_PORT)
+    timeout_s = value_of(properties, CONNECT_TIMEOUT_MS) / 1000
+    namespace = value_of(properties, ZOOKEEPER_NAMESPACE).strip("/")
     hosts = _hosts(quorum, port)
     servers = registered_servers(",".join(hosts), namespace, timeout_s)
     uris = ",".join(f"thrift://{server}" for server in servers)

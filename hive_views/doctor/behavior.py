@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, PARAMETER_MAX_SIZE_DEFAULT, CatalogConfig
+from hive_views.config import LOCK_ENABLED, PARAMETER_MAX_SIZE, CatalogConfig, default_of
 from hive_views.doctor.report import Finding, Level, abbreviate, report_failure
 from hive_views.errors import LockError, MetastoreError
 from hive_views.metastore.capabilities import TEMPORARY_ROW_PREFIX, RowContent, TemporaryRow, honors_cas
 from hive_views.metastore.transport.client import MetastoreClient
 
 TEXT_SIZES = (30_000, 100_000, 1_000_000)
-PARAMETER_SIZES = (4_000, PARAMETER_MAX_SIZE_DEFAULT)
+PARAMETER_SIZES = (4_000, default_of(PARAMETER_MAX_SIZE))
 COMMENT_SIZES = (255, 4_000)
 """Tested lengths in characters, up to the first that fails: a rejection may take a server 20 seconds."""
 

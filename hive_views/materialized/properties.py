@@ -21,6 +21,7 @@ from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
 from hive_views.materialized.state.sequence_numbers import SEQUENCE_IDS, SequenceIds
+from hive_views.property_table import Parser, Property, truth
 from hive_views.spec.lineage_codec import SEQUENCE_LINEAGE
 from hive_views.spec.staleness_policy import ALLOW_STALE_DATA, METADATA, is_stale_data_allowed, is_true
 from hive_views.spec.storage_link import STORAGE_OF, STORAGE_TABLE_COPY
@@ -44,12 +45,8 @@ MERGE_FROM_ROWS = "hive-views.merge-from-rows"
 MAX_COMPARED_PERCENT = "hive-views.max-compared-percent"
 """How many rows a refresh by keys may compare, in percent of the rows of its tables."""
 
-_DEFAULT_MAX_COMPARED_PERCENT = 20
-
 MAX_KEYS_TIME_PERCENT = "hive-views.max-keys-time-percent"
 """How long a refresh by keys may take, in percent of the time of a full one, both by the last refreshes."""
-
-_DEFAULT_MAX_KEYS_TIME_PERCENT = 100
 
 COPIES = "hive-views.copies"
 """Names of materialized views that store the same rows in another order, with commas between."""
@@ -69,8 +66,6 @@ class WhenStale(Enum):
     """It raises `StaleRowsError`."""
 
 
-_WHEN_STALE = tuple(choice.value for choice in WhenStale)
-
 TIME_TRAVEL = "hive-views.time-travel"
 """`true`: a time travel clause after the view's name reads earlier rows; an attached storage lists every refresh."""
 
@@ -79,35 +74,6 @@ READ_STORED_ROWS = "hive-views.read-stored-rows"
 
 REPEATABLE = "hive-views.repeatable"
 """`true` states that the definition is deterministic, whatever functions it calls."""
-
-_NUMBERS = {
-    MAX_STALENESS_MS: "milliseconds",
-    MERGE_FROM_ROWS: "rows",
-    MAX_COMPARED_PERCENT: "percent",
-    MAX_KEYS_TIME_PERCENT: "percent",
-}
-"""The units of the settings that are numbers."""
-
-SETTINGS = frozenset(
-    {
-        ALLOW_STALE_DATA,
-        COPIES,
-        MAX_COMPARED_PERCENT,
-        MAX_KEYS_TIME_PERCENT,
-        MAX_STALENESS_MS,
-        MERGE_FROM_ROWS,
-        READ_STORED_ROWS,
-        REPEATABLE,
-        REQUIRE_ENGINES,
-        REWRITE_QUERIES,
-        ROW_TEXT_FOR_TRINO,
-        SEQUENCE_IDS,
-        TARGET_LAG,
-        TIME_TRAVEL,
-        WHEN_STALE,
-    }
-)
-"""The view properties with the prefix `hive-views.` that users set; all but two are for materialized views."""
 
 _PREFIX = "hive-views."
 
@@ -142,14 +108,17 @@ def max_staleness_ms(properties: Mapping[str, str]) -> int | None:
 
 def max_compared_percent(properties: Mapping[str, str]) -> int:
     """How many rows a refresh by keys may compare, in percent of the rows of the tables."""
-    percent = whole_number(properties.get(MAX_COMPARED_PERCENT))
-    return _DEFAULT_MAX_COMPARED_PERCENT if percent is None else percent
+    return int(_SETTING[MAX_COMPARED_PERCENT].stored(properties))
 
 
 def max_keys_time_percent(properties: Mapping[str, str]) -> int:
     """How long a refresh by keys may take, in percent of the time of a full one."""
-    percent = whole_number(properties.get(MAX_KEYS_TIME_PERCENT))
-    return _DEFAULT_MAX_KEYS_TIME_PERCENT if percent is None else percent
+    return int(_SETTING[MAX_KEYS_TIME_PERCENT].stored(properties))
+
+
+def merge_from_rows(properties: Mapping[str, str]) -> int:
+    """From how many stored groups on an incremental refresh writes only those that change."""
+    return int(_SETTING[MERGE_FROM_ROWS].stored(properties))
 
 
 def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
@@ -160,8 +129,8 @@ def may_answer_other_queries(properties: Mapping[str, str]) -> bool:
 
 def when_stale(properties: Mapping[str, str]) -> WhenStale:
     """What a query does if the stored rows must not answer it; unknown values, set by other programs, recompute."""
-    text = properties.get(WHEN_STALE, "").lower()
-    return WhenStale(text) if text in _WHEN_STALE else WhenStale.RECOMPUTE
+    stored: WhenStale = _SETTING[WHEN_STALE].stored(properties)
+    return stored
 
 
 def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -> None:
@@ -174,18 +143,8 @@ def check_settings(updates: Mapping[str, str], removals: Collection[str] = ()) -
     for key in updates:
         if key.startswith(_PREFIX) and key not in SETTINGS:
             raise InvalidPropertyError(key, updates[key], f"there is no such setting; there are {_NAMES}")
-    if TARGET_LAG in updates:
-        target_lag_ms(updates)
-    for key in (ALLOW_STALE_DATA, READ_STORED_ROWS, REPEATABLE, REWRITE_QUERIES, TIME_TRAVEL):
-        if key in updates and updates[key].lower() not in ("true", "false"):
-            raise InvalidPropertyError(key, updates[key], "it must be true or false")
-    copy_names(updates, "default")
-    if WHEN_STALE in updates and updates[WHEN_STALE].lower() not in _WHEN_STALE:
-        raise InvalidPropertyError(WHEN_STALE, updates[WHEN_STALE], f"it must be one of {', '.join(_WHEN_STALE)}")
-    for key, unit in _NUMBERS.items():
-        if key in updates and whole_number(updates[key]) is None:
-            raise InvalidPropertyError(key, updates[key], f"it must be a number of {unit}")
-    SequenceIds.of(updates)
+    for item in MATERIALIZED_SETTINGS:
+        item.check(updates)
 
 
 def copy_names(properties: Mapping[str, str], database: str) -> tuple[ViewName, ...]:
@@ -216,6 +175,149 @@ DOWNSTREAM = -1
 
 _UNITS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _LAG = re.compile(rf"\s*([0-9]{{1,9}})\s*({'|'.join(_UNITS)})s?\s*", re.IGNORECASE)
+
+
+def _number(unit: str) -> Parser:
+    def parse(key: str, text: str) -> int:
+        number = whole_number(text)
+        if number is None:
+            raise InvalidPropertyError(key, text, f"it must be a number of {unit}")
+        return number
+
+    return parse
+
+
+def _when_stale(key: str, text: str) -> WhenStale:
+    try:
+        return WhenStale(text.lower())
+    except ValueError:
+        choices = ", ".join(choice.value for choice in WhenStale)
+        raise InvalidPropertyError(key, text, f"it must be one of {choices}") from None
+
+
+def _copies(key: str, text: str) -> tuple[ViewName, ...]:
+    return copy_names({key: text}, "default")
+
+
+def _sequence_ids(key: str, text: str) -> SequenceIds:
+    return SequenceIds.of({key: text})
+
+
+def _target_lag(key: str, text: str) -> int | None:
+    return target_lag_ms({key: text})
+
+
+MATERIALIZED_SETTINGS = (
+    Property(
+        keys=(MAX_STALENESS_MS,),
+        parse=_number("milliseconds"),
+        meaning="rows are usable for this many milliseconds after the start of their refresh",
+    ),
+    Property(
+        keys=(ALLOW_STALE_DATA,),
+        parse=truth,
+        default=False,
+        meaning="`true`: stale rows are usable, whatever their age",
+    ),
+    Property(
+        keys=(WHEN_STALE,),
+        parse=_when_stale,
+        default=WhenStale.RECOMPUTE,
+        shown_default="recompute",
+        meaning=(
+            "what a query in a `ViewSession` does if it must not read the stored rows: `recompute` reads the "
+            "definition (only for the [partitions](#what-a-query-reads) that are stale, if others are fresh); "
+            "`refresh` refreshes the rows first, and reads the definition if that fails (EXPLAIN does not "
+            "refresh); `fail` raises `StaleRowsError`, unless the query needs only rows of fresh partitions"
+        ),
+    ),
+    Property(
+        keys=(COPIES,),
+        parse=_copies,
+        meaning=(
+            "comma-separated names of materialized views that store the same rows with another partitioning or "
+            "sort order: see [copies](#what-a-query-reads)"
+        ),
+    ),
+    Property(
+        keys=(TIME_TRAVEL,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "`true`: a time after the view's name selects the rows of that time; the layout `attached` lists "
+            "every refresh"
+        ),
+    ),
+    Property(
+        keys=(REPEATABLE,),
+        parse=truth,
+        default=False,
+        meaning="`true`: the definition returns the same rows each time, whatever functions it calls",
+    ),
+    Property(
+        keys=(SEQUENCE_IDS,),
+        parse=_sequence_ids,
+        default=SequenceIds.NONE,
+        shown_default="false",
+        meaning="`true` or `only`: see [sequence numbers](#sequence-numbers)",
+    ),
+    Property(
+        keys=(TARGET_LAG,),
+        parse=_target_lag,
+        meaning="such as `10 minutes`, or `downstream`: see [many views](#many-views)",
+    ),
+    Property(
+        keys=(MAX_COMPARED_PERCENT,),
+        parse=_number("percent"),
+        default=20,
+        meaning=(
+            "how many rows of the changed tables a refresh [by keys](#refresh) may compare, in percent of the "
+            "rows of all tables that the view reads. Otherwise everything is computed"
+        ),
+    ),
+    Property(
+        keys=(MAX_KEYS_TIME_PERCENT,),
+        parse=_number("percent"),
+        default=100,
+        meaning=(
+            "how long the last refresh [by keys](#refresh) may have taken, in percent of the time that a full "
+            "one is expected to take. If it took longer, everything is computed. A large number such as 1000000"
+            " switches the rule off"
+        ),
+    ),
+    Property(
+        keys=(MERGE_FROM_ROWS,),
+        parse=_number("rows"),
+        default=50_000,
+        meaning=("the number of stored groups from which on an incremental refresh writes only the groups that change"),
+    ),
+    Property(
+        keys=(REWRITE_QUERIES,),
+        parse=truth,
+        default=True,
+        meaning=(
+            "`false` (also by DISABLE REWRITE): queries on the tables never read the view's rows ([query "
+            "rewriting](how-to/rewrite-queries.md)); `true` has no effect without the catalog's property of "
+            "this name"
+        ),
+    ),
+    Property(
+        keys=(READ_STORED_ROWS,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "`true`: a refresh that computes all rows reads the stored rows of other materialized views in "
+            'place of their definitions, where they are fresh ("Nested views" below)'
+        ),
+    ),
+)
+"""The settings of a materialized view, in the order of docs/materialized.md, which has this table."""
+
+_SETTING = {item.keys[0]: item for item in MATERIALIZED_SETTINGS}
+
+SETTINGS = frozenset({*_SETTING, REQUIRE_ENGINES, ROW_TEXT_FOR_TRINO})
+"""The view properties with the prefix `hive-views.` that users set; all but two are for materialized views."""
+
 _NAMES = ", ".join(sorted(SETTINGS))
 
 

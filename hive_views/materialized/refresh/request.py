@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 
 from hive_views.errors import RefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.properties import MERGE_FROM_ROWS
+from hive_views.materialized.properties import merge_from_rows
 from hive_views.materialized.refresh.plan import ByKeys, ByPartitions, Full, Incremental
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, row_count, summary_of
 from hive_views.spec.whole_numbers import whole_number
@@ -302,7 +302,6 @@ def key_value(alias: str, columns: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"coalesce({', '.join(names)})"
 
 
-_MIN_ROWS_IN_PLACE = 50_000
 _MAX_DELETED_SHARE = 5
 
 
@@ -313,9 +312,7 @@ def merges_in_place(view: MaterializedView) -> bool:
     """
     rows = stored_row_count(view)
     deleted = whole_number(summary_of(view.snapshot).get("total-position-deletes")) or 0
-    threshold = whole_number(view.properties.get(MERGE_FROM_ROWS))
-    minimum = _MIN_ROWS_IN_PLACE if threshold is None else threshold
-    return rows >= minimum and deleted * _MAX_DELETED_SHARE <= max(rows, 1)
+    return rows >= merge_from_rows(view.properties) and deleted * _MAX_DELETED_SHARE <= max(rows, 1)
 
 
 def _write_options(properties: Mapping[str, str]) -> dict[str, str]:
