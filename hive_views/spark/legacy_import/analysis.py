@@ -45,7 +45,7 @@ def analyze_definitions(session: ViewSession, targets: Mapping[ViewName, ViewNam
         if text is None:
             continue
         settings = frozenset(recorded_settings(version.summary).items())
-        key = reader.context_of(version, target), settings
+        key = reader.reads.context_of(version, target), settings
         groups.setdefault(key, []).append((name, text, view.schemas()[version.schema_id]))
     schemas: dict[ViewName, StructType] = {}
     errors: tuple[type[Exception], ...] = (HiveViewsError, *spark_exceptions())

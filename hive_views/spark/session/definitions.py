@@ -93,7 +93,7 @@ class DefinitionAnalyzer:
         self._check_parser_settings(statement)
         query = statement.query
         temporary_views: frozenset[str] | None = None
-        for read in self._queries.reads_of_statement(query.sql):
+        for read in self._queries.reads.reads_of_statement(query.sql):
             if read.time_travel is not None:
                 continue  # allowed for tables; for views the catalog rejects it
             if len(read.parts) == 1 and temporary_views is None:
@@ -204,7 +204,7 @@ class DefinitionAnalyzer:
         typed_text, start = typed
 
         def analyze(expanded: str) -> Schema:
-            context = self._queries.definition_context(expanded, database)
+            context = self._queries.reads.definition_context(expanded, database)
 
             def analyze_in_spark(source: SourceText) -> AnalyzedQuery:
                 configured = self._helper.configured(context, settings or {})

@@ -15,7 +15,8 @@ from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
 from hive_views.spark.session.plans import PlanReader
-from hive_views.spark.session.query_rewriter import PreparedStatement, QueryRewriter
+from hive_views.spark.session.query_rewriter import QueryRewriter
+from hive_views.spark.session.replacement import PreparedStatement
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import (
     RewrittenText,
