@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, SqlError, UsageError
 from hive_views.spark.jvm import is_classic
+from hive_views.spark.session.dispatch import first_word, handling_of
 from hive_views.spark.session.guard import StatementGuard
 from hive_views.spark.session.helper_session import HelperSession
 from hive_views.spark.session.names import NameResolver
@@ -44,14 +44,6 @@ if TYPE_CHECKING:
     from hive_views.spark.analyzer import SparkAnalyzer
     from hive_views.spark.session.materialized_reads import Note
 
-_VIEW_STATEMENTS = frozenset({"CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "REFRESH"})
-"""First words of statements that may concern views of the catalog."""
-_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "INSERT", "MERGE", "CACHE", "UPDATE", "DELETE", "("})
-"""First words of the statements that contain no other statements."""
-_READING_STATEMENTS = _QUERIES | {"CREATE", "REPLACE", "EXPLAIN", ""}
-"""First words of the statements that may read views and can be rewritten."""
-_TABLE_CHANGES = frozenset({"DELETE", "UPDATE", "MERGE", "WITH", "DROP"})
-"""First words of the statements that may drop tables or change their rows."""
 _READER_SETTERS = frozenset({"format", "option", "options", "schema"})
 """The methods of Spark's reader that return the reader."""
 _HISTORY_LENGTH = 64
@@ -246,34 +238,32 @@ class ViewSession:
     def _run(self, substituted: RewrittenText, args: dict[str, Any] | list[Any] | None) -> DataFrame:
         """Run a statement whose variables are substituted; errors point into that text."""
         text = substituted.text
-        words = [*(word.keyword or word.text for word in islice(spark_tokens(text), 3)), "", "", ""]
-        first, second, third = words[:3]
-        if first == "UNCACHE" or (first == "SET" and second not in ("VAR", "VARIABLE")):
-            return self._run_on_spark(PreparedStatement.unchanged(text), args)  # contains no query and no statement
+        handling = handling_of(text)
+        if handling.is_passed:
+            return self._run_on_spark(PreparedStatement.unchanged(text), args)
         statement = RewrittenText.unchanged(text)
-        if first in _TABLE_CHANGES:
+        if handling.changes_tables:
             self._guard.check_tables(text, args)
-        is_comment = (first, second) == ("COMMENT", "ON") and third.upper() in ("VIEW", "MATERIALIZED")
-        table = self._plans.describes_table(text) if self._plans and first in ("DESCRIBE", "DESC") else None
+        table = self._plans.describes_table(text) if self._plans and handling.describes_tables else None
         if table is not None:
             return self._queries.run(table)
-        if first in _VIEW_STATEMENTS or (first, second) == ("EXPLAIN", "REFRESH") or is_comment:
+        if handling.is_about_views:
             frame = self._statements.run(text)
             if frame is not None:
                 self._queries.forget_materialized_views()
-            if frame is None and first == "SHOW":
+            if frame is None and handling.lists_views:
                 frame = self._statements.run_show_views(text)
             if frame is not None:
                 return frame
-        elif first not in _QUERIES:
+        if handling.may_contain_statements:
             statement, args = self._guard.check(text, args)
-        if first not in _READING_STATEMENTS:
-            if first not in _VIEW_STATEMENTS:
-                self._queries.check_unparsed(text, f"{first} is passed to Spark unchanged")
+        if not handling.is_rewritten:
+            if handling.names_are_checked:
+                self._queries.check_unparsed(text, f"{first_word(text)} is passed to Spark unchanged")
             return self._run_on_spark(PreparedStatement(statement, {}), args)
         prepared = self._queries.prepare(text, args)
         self._recent.append((prepared, substituted))
-        if prepared.views and first in ("CREATE", "CACHE"):
+        if prepared.views and handling.keeps_views:
             self._helper.retain(set(prepared.views))
         return self._run_on_spark(prepared, args)
 
