@@ -142,7 +142,7 @@ def started(
         if kind:
             store = stack.enter_context({"postgresql": postgresql, "mysql": mariadb}[kind]())
             store.create("metastore")
-            database = StoreDatabase(kind, store.port, "metastore", "hive", PASSWORD)
+            database = StoreDatabase(kind=kind, port=store.port, name="metastore", user="hive", password=PASSWORD)
         if version == EMBEDDED_VERSION:
             yield stack.enter_context(EmbeddedMetastore(directory, port=port, properties=settings))
         else:

@@ -83,12 +83,12 @@ def find_database() -> Database | None:
     if not port.isdecimal():
         raise SettingError(f"HIVE_VIEWS_DATABASE_PORT is {port!r}, not a number")
     return Database(
-        kind,
-        int(port),
-        setting("DATABASE_NAME", "hive"),
-        setting("DATABASE_USER", "hive"),
-        read_password(),
-        setting("DATABASE_HOST", "database"),
+        kind=kind,
+        port=int(port),
+        name=setting("DATABASE_NAME", "hive"),
+        user=setting("DATABASE_USER", "hive"),
+        password=read_password(),
+        host=setting("DATABASE_HOST", "database"),
     )
 
 

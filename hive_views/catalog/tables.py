@@ -303,7 +303,9 @@ class TableCatalog(HiveCatalog):
                 # As for plain Hive views: no file keeps it, and a caller that is killed afterwards does not report it.
                 logger.warning("Dropping the Hive table %s: %s", name, json.dumps(row_as_json(row)))
             self._drop_row(row)
-            return DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
+            return DropStep(
+                name=name, kind=KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row)
+            )
 
         return self._drop_table(name, self._behavior(behavior), drop_current)
 
@@ -357,7 +359,7 @@ class TableCatalog(HiveCatalog):
                     found=row.metadata_location,
                 )
             self._drop_row(row)
-            return DropStep(name, ObjectKind.TABLE, metadata_location=row.metadata_location)
+            return DropStep(name=name, kind=ObjectKind.TABLE, metadata_location=row.metadata_location)
 
         report = self._drop_table(name, self._behavior(""), drop_if_unchanged)
         if files is None:

@@ -63,7 +63,7 @@ class DropBehavior(Enum):
         return DropBehavior.RESTRICT if chosen is DropBehavior.NONE and strict else chosen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DropStep:
     """An object that will be dropped, or was dropped."""
 
@@ -134,7 +134,7 @@ def plan_drop(reader: LineageReader, name: ViewName, behavior: DropBehavior) -> 
         raise NoSuchViewError(str(name))
     check_droppable(row)
     dependents = DependentFinder(reader).find_all(name)
-    own_step = DropStep(name, KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
+    own_step = DropStep(name=name, kind=KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row))
     steps: tuple[DropStep, ...] = (own_step,)
     if behavior is DropBehavior.CASCADE:
         steps = (*_cascade_steps(dependents), own_step)
@@ -227,13 +227,15 @@ def drop_view(
     if loaded is None or not is_collected(loaded.metadata.properties):
         expected = expected or (loaded.row.metadata_location if loaded is not None else None)
         row = drop(store, name, expected, check=check)
-        return DropStep(name, ObjectKind.VIEW, metadata_location=row.metadata_location)
+        return DropStep(name=name, kind=ObjectKind.VIEW, metadata_location=row.metadata_location)
     reject_shared_files(store, loaded)
     row = drop(store, name, expected or loaded.row.metadata_location, check=check)
     # Another view may have been registered from the files since the check.
     kept, remaining_files = purge_view_files(store, view_owner(loaded), loaded.metadata)
     location = row.metadata_location if kept is not None or row.metadata_location in remaining_files else None
-    return DropStep(row.name, ObjectKind.VIEW, metadata_location=location, remaining_files=tuple(remaining_files))
+    return DropStep(
+        name=row.name, kind=ObjectKind.VIEW, metadata_location=location, remaining_files=tuple(remaining_files)
+    )
 
 
 def reject_shared_files(store: MetastoreStore, loaded: LoadedView) -> None:
@@ -334,10 +336,10 @@ def _drop_dependents(
 def _drop_dependent(store: MetastoreStore, row: Row, purge_files: bool, check: Callable[[], None]) -> DropStep:
     if row.kind is RowKind.HIVE_VIEW:
         drop_hive_view(store, row, check=check)
-        return DropStep(row.name, ObjectKind.HIVE_VIEW, text=text_of_row(row))
+        return DropStep(name=row.name, kind=ObjectKind.HIVE_VIEW, text=text_of_row(row))
     if row.kind is RowKind.ICEBERG_TABLE:
         dropped = drop_iceberg_table(store, row, check=check)
-        return DropStep(row.name, ObjectKind.TABLE, metadata_location=dropped.metadata_location)
+        return DropStep(name=row.name, kind=ObjectKind.TABLE, metadata_location=dropped.metadata_location)
     try:
         return drop_view(store, row.name, expected=row.metadata_location, purge_files=purge_files, check=check)
     except InvalidViewError as error:
@@ -359,11 +361,11 @@ def _describe_step(step: DropStep) -> str:
 def _cascade_steps(dependents: TransitiveDependents) -> tuple[DropStep, ...]:
     return tuple(
         DropStep(
-            dependent.name,
-            KINDS[dependent.row.kind],
-            _sources(dependents, dependent.name),
-            dependent.row.metadata_location,
-            text_of_row(dependent.row),
+            name=dependent.name,
+            kind=KINDS[dependent.row.kind],
+            reads=_sources(dependents, dependent.name),
+            metadata_location=dependent.row.metadata_location,
+            text=text_of_row(dependent.row),
         )
         for dependent in _ordered(dependents)
     )

@@ -42,7 +42,7 @@ class Effect(Enum):
     """The view's text cannot be analyzed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AffectedView:
     """The effect of a change on one dependent."""
 
@@ -105,24 +105,28 @@ def _affected(
     try:
         text = read_view_text(reader.store, row)
     except (SqlError, MetadataFileError, NoSuchViewError) as error:
-        return AffectedView(row.name, Effect.UNKNOWN, str(error))
+        return AffectedView(view=row.name, effect=Effect.UNKNOWN, reason=str(error))
     try:
         old = text.expand_stored(before)
     except SqlError as error:
         # The columns of `database.table.files` are not known.
         effect = Effect.UNKNOWN if reader.read_text_lineage(row).other_names else Effect.BROKEN
-        return AffectedView(row.name, effect, error.reason, error.line, error.column)
+        return AffectedView(view=row.name, effect=effect, reason=error.reason, line=error.line, column=error.column)
     broken_sources = [ViewName(*table) for table in old.tables if ViewName(*table) in broken]
     if broken_sources:
-        return AffectedView(row.name, Effect.BREAKS, f"it reads {', '.join(map(str, broken_sources))}, which breaks")
+        return AffectedView(
+            view=row.name, effect=Effect.BREAKS, reason=f"it reads {', '.join(map(str, broken_sources))}, which breaks"
+        )
     try:
         new = text.expand_stored(after)
     except SqlError as error:
         # The author knows the typed text, so an error in that text is preferred.
         shown = _error_in_typed_text(text, after) or error
-        return AffectedView(row.name, Effect.BREAKS, shown.reason, shown.line, shown.column)
+        return AffectedView(
+            view=row.name, effect=Effect.BREAKS, reason=shown.reason, line=shown.line, column=shown.column
+        )
     if len(new.names) != len(row.declared_columns):
-        return AffectedView(row.name, Effect.BREAKS, f"its text would give {len(new.names)} columns")
+        return AffectedView(view=row.name, effect=Effect.BREAKS, reason=f"its text would give {len(new.names)} columns")
     types = tuple(
         (name, old_column.type, new_column.type)
         for (name, _, _), old_column, new_column in zip(row.declared_columns, old.columns, new.columns, strict=True)
@@ -134,9 +138,11 @@ def _affected(
         ]
         after.tables[row.name] = _with_columns(columns, before.table(*row.name.identifier))
         shown_types = ", ".join(f"{name} {old_type} -> {new_type}" for name, old_type, new_type in types)
-        return AffectedView(row.name, Effect.TYPES, f"types would change: {shown_types}", types=types)
+        return AffectedView(
+            view=row.name, effect=Effect.TYPES, reason=f"types would change: {shown_types}", types=types
+        )
     reason = _typed_text_change(text, before, after)
-    return AffectedView(row.name, Effect.NONE if reason is None else Effect.FROZEN, reason or "")
+    return AffectedView(view=row.name, effect=Effect.NONE if reason is None else Effect.FROZEN, reason=reason or "")
 
 
 def _error_in_typed_text(text: ViewText, schemas: Schemas) -> SqlError | None:

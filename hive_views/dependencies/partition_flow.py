@@ -224,7 +224,7 @@ def _uses_of_source(
         yield replace(use, reasons=tuple(dict.fromkeys((*reasons, *use.reasons))))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Select:
     """The restrictions of the sources of one SELECT."""
 
@@ -314,7 +314,9 @@ class _TextAnalysis:
                 yield from self._analyze_query(branch, restrictions, reasons)
         elif isinstance(node, exp.Select):
             inputs, output = self._query.blocks[id(node)]
-            select = _Select(node, inputs, output, self._sources(node), reasons=list(reasons))
+            select = _Select(
+                node=node, inputs=inputs, output=output, sources=self._sources(node), reasons=list(reasons)
+            )
             yield from self._analyze_select(select, restrictions)
             for query in _inner_queries(node):
                 yield from self._analyze_query(query, {}, (*reasons, "it is read in a subquery"))

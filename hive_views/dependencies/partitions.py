@@ -45,7 +45,7 @@ _UNCOMPARABLE_TYPES = ("char", "float", "double", "timestamp", "binary")
 double, and -0.0 equals 0.0; a timestamp's text depends on the time zone; bytes have several notations."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableDependency:
     """The partitions of one table that a view's partition needs."""
 
@@ -85,7 +85,7 @@ class TableDependency:
         return {**vars(self), "restricted": dict(self.restricted), "missing": [dict(spec) for spec in self.missing]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartitionDependencies:
     """The partitions of tables that a view, or one partition of it, needs."""
 
@@ -228,13 +228,13 @@ class PartitionAnalysis:
         known_times = [time for time in times if time is not None]
         is_determined = self._problem is None and all(table.is_determined for table in tables)
         return PartitionDependencies(
-            self._row.name,
-            tuple(given.items()),
-            complete,
-            why,
-            min(known_times) if is_determined and known_times and len(known_times) == len(times) else None,
-            max(known_times, default=None) if is_determined else None,
-            tables,
+            view=self._row.name,
+            partition=tuple(given.items()),
+            complete=complete,
+            why=why,
+            fresh_as_of=min(known_times) if is_determined and known_times and len(known_times) == len(times) else None,
+            last_written=max(known_times, default=None) if is_determined else None,
+            tables=tables,
             problem=self._problem,
         )
 
@@ -352,7 +352,7 @@ class _RelationReader:
         return Relation(row.name, types, problem=problem, reads=self._lineage.read(row, self._rows.get).names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _AnalyzedTable:
     """The analysis of one table of a view: `dependency` without partitions, and how to select the partitions."""
 
@@ -478,7 +478,17 @@ def _analyze_table(
 ) -> _AnalyzedTable:
     reasons = list(dict.fromkeys(reason for use in uses for reason in use.reasons))
     if relations.get(name) is None:
-        return _AnalyzedTable(TableDependency(name, False, (), (), (), (), ("nothing has that name", *reasons)))
+        return _AnalyzedTable(
+            dependency=TableDependency(
+                table=name,
+                exists=False,
+                partition_columns=(),
+                restricted=(),
+                partitions=(),
+                missing=(),
+                reasons=("nothing has that name", *reasons),
+            )
+        )
     row = relations.rows[name]
     state, version = uses[0].state_clause, uses[0].version
     if state is not None and row.kind is RowKind.HIVE_TABLE:
@@ -523,18 +533,25 @@ def _analyze_table(
         because = ": it depends on the reader's time zone" if "TIMESTAMP" in state.upper() else ""
         reasons.append(f"the snapshot that {state} selects is not determined{because}")
     dependency = TableDependency(
-        name,
-        True,
-        tuple(types),
-        restricted,
-        (),
-        (),
-        tuple(dict.fromkeys(reasons)),
+        table=name,
+        exists=True,
+        partition_columns=tuple(types),
+        restricted=restricted,
+        partitions=(),
+        missing=(),
+        reasons=tuple(dict.fromkeys(reasons)),
         is_current=state is None,
         state=state,
         is_determined=partitions.is_determined and (state is None or version is not None),
     )
-    return _AnalyzedTable(dependency, by_column, types, by_use, partitions, is_enumerable or bool(by_column))
+    return _AnalyzedTable(
+        dependency=dependency,
+        by_column=by_column,
+        types=types,
+        by_use=by_use,
+        partitions=partitions,
+        is_enumerable=is_enumerable or bool(by_column),
+    )
 
 
 def may_match(

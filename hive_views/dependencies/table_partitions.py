@@ -76,7 +76,7 @@ class BasePartition:
         return {"name": self.name, "written": self.written, "trust": self.trust}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TablePartitions:
     """The partitions of one table."""
 
@@ -104,7 +104,9 @@ def read_partitions(store: MetastoreStore, row: Row, version: str | None) -> Tab
     if not keys:
         written, is_creation = row_changed(row)
         table = BasePartition((), written, _trust(written, is_creation))
-        return TablePartitions((), {}, lambda names: {"": table}, reasons, is_determined=not reasons)
+        return TablePartitions(
+            keys=(), values={}, read=lambda names: {"": table}, reasons=reasons, is_determined=not reasons
+        )
     columns = [column for column, _ in keys]
     values: dict[str, dict[str, str | None]] = {}
     for name, stored in partition_values(store.client, row).items():
@@ -122,7 +124,7 @@ def read_partitions(store: MetastoreStore, row: Row, version: str | None) -> Tab
             for item in stored_partitions(store.client, row, names)
         }
 
-    return TablePartitions(keys, values, read, reasons, is_determined=not reasons)
+    return TablePartitions(keys=keys, values=values, read=read, reasons=reasons, is_determined=not reasons)
 
 
 def _other_format(row: Row) -> str | None:
@@ -141,7 +143,9 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         written = _time(snapshot)
         content = "" if snapshot is None else str(snapshot.snapshot_id)
         partition = BasePartition((), written, _trust(written, False, Trust.SNAPSHOT), content)
-        return TablePartitions((), {}, lambda names: {"": partition}, reasons, is_determined)
+        return TablePartitions(
+            keys=(), values={}, read=lambda names: {"": partition}, reasons=reasons, is_determined=is_determined
+        )
 
     location = row.metadata_location
     if location is None:
@@ -217,10 +221,10 @@ def _iceberg_partitions(files: MetadataFiles, row: Row, version: str | None) -> 
         values_by_name[name] = dict(values)
     keys = tuple((column, types[column]) for column in columns_by_field.values())
     return TablePartitions(
-        keys,
-        values_by_name,
-        lambda names: {name: partitions[name] for name in names},
-        tuple(reasons),
+        keys=keys,
+        values=values_by_name,
+        read=lambda names: {name: partitions[name] for name in names},
+        reasons=tuple(reasons),
         not_followed=not_followed,
     )
 

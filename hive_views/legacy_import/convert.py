@@ -151,7 +151,7 @@ class ImportTarget:
         return new_view_location(self.catalog.store, ViewName(database, "x"), None).removesuffix("/x")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConvertedView:
     """A converted view in memory, of which nothing is written yet."""
 
@@ -284,7 +284,13 @@ def convert(conversion: Conversion, row: Row, view: LegacyView, target_name: Vie
     columns = view_columns(target_name, metadata, store.config)
     type_changes = () if keeps_types else _type_changes(view, store.config, columns)
     return ConvertedView(
-        converted, metadata, metadata_file, backup, definition, (*definition.changes, *type_changes), storage
+        row=converted,
+        metadata=metadata,
+        location=metadata_file,
+        backup=backup,
+        definition=definition,
+        changes=(*definition.changes, *type_changes),
+        storage=storage,
     )
 
 

@@ -58,7 +58,7 @@ class ImportStatus(str, Enum):
 _Seconds = Annotated[float, PlainSerializer(lambda seconds: round(seconds, 4))]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOutcome:
     """How the import of one view ended."""
 
@@ -110,16 +110,16 @@ def planned_outcome(entry: PlanEntry) -> ImportOutcome:
     """Return the outcome of a view before a run; it is pending if the view is ready."""
     problem = entry.problem
     return ImportOutcome(
-        entry.name,
-        entry.target,
-        _STATUS_BEFORE_RUN[entry.status],
+        name=entry.name,
+        target=entry.target,
+        status=_STATUS_BEFORE_RUN[entry.status],
         reason=None if problem is None else problem.reason,
         text=None if problem is None else problem.text,
         blocked_by=entry.blocked_by,
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
     """The files of a view, announced before they are written and before the row is swapped."""
 
@@ -146,7 +146,7 @@ class Announcement:
 _ANNOUNCEMENT = TypeAdapter(Announcement)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class History:
     """The content of a journal."""
 
@@ -228,7 +228,7 @@ class Journal:
             raise JournalError(str(self.path), "it is not a journal of an import; name another file")
         self._lines.truncate(0)
         self._write([{"event": "plan", "format": FORMAT, "plan": plan.to_json()}], sync=True)
-        return History(plan)
+        return History(plan=plan)
 
     def announce(self, announcements: Iterable[Announcement]) -> None:
         """Record the files and rows of coming conversions; the lines are on disk when this returns."""
@@ -322,7 +322,7 @@ def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_
     try:
         for line in complete_lines(file):
             if history is None:
-                history = History(_read_plan_line(path, line, plan))
+                history = History(plan=_read_plan_line(path, line, plan))
             else:
                 history.add_event(parse_json(line), with_rows=with_rows)
             history.size += len(line)

@@ -133,7 +133,7 @@ class LegacyColumn:
     """Its comment."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LegacyView:
     """A legacy view, read from its row and not yet resolved against any table."""
 

@@ -81,7 +81,7 @@ class RenameRule:
         return f"{self.pattern}:{self.replacement}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportOptions:
     """Options of an import.
 

@@ -87,7 +87,7 @@ _Materialized = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEntry:
     """One legacy view of a plan."""
 

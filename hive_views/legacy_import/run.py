@@ -381,7 +381,7 @@ class SharedRows:
     """The rows of the tables that the views read; rows of other views are left out, since imports change them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PendingImport:
     """A view that is computed but not yet swapped. Can be pickled."""
 
@@ -402,13 +402,13 @@ class PendingImport:
     def announcement(self) -> Announcement:
         """The journal's announcement of its files."""
         return Announcement(
-            self.entry.name,
-            self.entry.target,
-            row_to_text(self.row),
-            self.converted.backup,
-            self.converted.location,
-            None if self.converted.storage is None else self.converted.storage.to_text(),
-            self.definition_fingerprint,
+            name=self.entry.name,
+            target=self.entry.target,
+            row=row_to_text(self.row),
+            backup=self.converted.backup,
+            metadata_location=self.converted.location,
+            storage=None if self.converted.storage is None else self.converted.storage.to_text(),
+            fingerprint=self.definition_fingerprint,
         )
 
 
@@ -608,8 +608,8 @@ class Importer:
         if self.dry_run_store is not None:
             new_row = row_with_view_columns(converted.row, read_view(row)) if entry.in_place else converted.row
             self.dry_run_store.put(entry.target, LoadedView(new_row, converted.metadata))
-            return ImportOutcome(entry.name, entry.target, ImportStatus.WOULD_CONVERT)
-        return PendingImport(entry, row, converted, 0.0)
+            return ImportOutcome(name=entry.name, target=entry.target, status=ImportStatus.WOULD_CONVERT)
+        return PendingImport(entry=entry, row=row, converted=converted, seconds=0.0)
 
     def _target_row(self, name: ViewName) -> Row | None:
         return self.target.store.get_row(name)
@@ -673,9 +673,9 @@ class Importer:
                     self._delete(converted)
                 raise
         return ImportOutcome(
-            entry.name,
-            entry.target,
-            ImportStatus.CONVERTED,
+            name=entry.name,
+            target=entry.target,
+            status=ImportStatus.CONVERTED,
             metadata_location=location,
             backup=converted.backup,
             damages=damages,
@@ -784,9 +784,9 @@ class RestImporter(Importer):
                 self.discard(pending)
             raise
         return ImportOutcome(
-            entry.name,
-            entry.target,
-            ImportStatus.CONVERTED,
+            name=entry.name,
+            target=entry.target,
+            status=ImportStatus.CONVERTED,
             metadata_location=converted.location,
             backup=converted.backup,
         )
@@ -833,9 +833,9 @@ def _converted_outcome(entry: PlanEntry, row: Row, backup: str | None = None) ->
         return None
     row_backup = row.parameters.get(LEGACY_ROW)
     return ImportOutcome(
-        entry.name,
-        entry.target,
-        ImportStatus.CONVERTED,
+        name=entry.name,
+        target=entry.target,
+        status=ImportStatus.CONVERTED,
         metadata_location=row.metadata_location,
         backup=row_backup,
         was_converted_before=backup is None or row_backup != backup,
@@ -849,20 +849,24 @@ def _outcome_of_error(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
         if reason is Reason.UNREADABLE_TABLE:
             # The plan does not have it: the table changed, or an older release planned. See `plan.FORMATS`.
             reason, text = Reason.CHANGED, f"{text}, and plan again"
-        return ImportOutcome(entry.name, entry.target, ImportStatus.REFUSED, reason, text)
+        return ImportOutcome(
+            name=entry.name, target=entry.target, status=ImportStatus.REFUSED, reason=reason, text=text
+        )
     if isinstance(error, CommitStateUnknownError):
         status = ImportStatus.UNKNOWN
     elif isinstance(error, (CommitFailedError, NoSuchViewError)):
         status, reason = ImportStatus.REFUSED, Reason.CHANGED
     elif isinstance(error, (ViewAlreadyExistsError, TableAlreadyExistsError)):
         status, reason = ImportStatus.REFUSED, Reason.NAME_TAKEN
-    return ImportOutcome(entry.name, entry.target, status, reason, str(error))
+    return ImportOutcome(name=entry.name, target=entry.target, status=status, reason=reason, text=str(error))
 
 
 def _unread_outcome(entry: PlanEntry, error: HiveViewsError) -> ImportOutcome:
     """Return the outcome of a view whose row was replaced but whose readability is unknown."""
     text = f"its row was replaced, and the new view could not be read back: {error}"
-    return ImportOutcome(entry.name, entry.target, ImportStatus.UNKNOWN, Reason.METASTORE, text)
+    return ImportOutcome(
+        name=entry.name, target=entry.target, status=ImportStatus.UNKNOWN, reason=Reason.METASTORE, text=text
+    )
 
 
 def _write_once(write: Callable[[], object], is_equal: Callable[[], bool]) -> None:

@@ -64,7 +64,7 @@ class StorageAction(str, Enum):
     """A new, empty storage is created."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoragePlan:
     """The planned storage of one materialized view."""
 
@@ -98,11 +98,11 @@ class StoragePlan:
         try:
             document = parse_json(text)
             return cls(
-                StorageAction(document["action"]),
-                ViewName.from_text(document["table"]),
-                str(document["view-uuid"]),
-                document["metadata-location"],
-                document["snapshot-id"],
+                action=StorageAction(document["action"]),
+                table=ViewName.from_text(document["table"]),
+                view_uuid=str(document["view-uuid"]),
+                location=document["metadata-location"],
+                snapshot_id=document["snapshot-id"],
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"it is not a storage plan: {error!r}") from None
@@ -143,7 +143,10 @@ def plan_storage(
     if not in_place:
         name = _free_name(catalog, store, owner)
         return StoragePlan(
-            StorageAction.CREATED, name, owner.uuid, reason="the legacy view keeps its own storage"
+            action=StorageAction.CREATED,
+            table=name,
+            view_uuid=owner.uuid,
+            reason="the legacy view keeps its own storage",
         ), None
     if row.partition_keys:
         raise ConversionError(
@@ -161,12 +164,16 @@ def plan_storage(
             reason = f"its storage cannot be read ({error})"
     if metadata is None or reason is not None:
         name = _free_name(catalog, store, owner)
-        return StoragePlan(StorageAction.CREATED, name, owner.uuid, reason=reason), None
+        return StoragePlan(action=StorageAction.CREATED, table=name, view_uuid=owner.uuid, reason=reason), None
     snapshot_id = metadata.current_snapshot_id
     if table is not None:
-        return StoragePlan(StorageAction.LINKED, table, owner.uuid, location, snapshot_id), metadata
+        return StoragePlan(
+            action=StorageAction.LINKED, table=table, view_uuid=owner.uuid, location=location, snapshot_id=snapshot_id
+        ), metadata
     name = _free_name(catalog, store, owner, metadata)
-    return StoragePlan(StorageAction.REGISTERED, name, owner.uuid, location, snapshot_id), metadata
+    return StoragePlan(
+        action=StorageAction.REGISTERED, table=name, view_uuid=owner.uuid, location=location, snapshot_id=snapshot_id
+    ), metadata
 
 
 def _find_storage(store: MetastoreStore, row: Row, view: LegacyView) -> tuple[ViewName | None, str | None, str | None]:

@@ -51,7 +51,7 @@ _IN_HIVE_EXEC = ("hive-", "datanucleus-", "libthrift-", "libfb303-", "orc-", "pr
 """Jars of 4.0's archive that are omitted because `hive-exec`, or another downloaded jar, has another version."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
     """A release of Hive's standalone metastore."""
 
@@ -83,9 +83,9 @@ RELEASES = {
     release.version: release
     for release in (
         Release(
-            "3.1.3",
-            Artifact("org.apache.hive", "hive-standalone-metastore", "3.1.3", "tar.gz", "bin"),
-            (_COLLECTIONS, _LOGGING, _SLF4J, _HDFS),
+            version="3.1.3",
+            archive=Artifact("org.apache.hive", "hive-standalone-metastore", "3.1.3", "tar.gz", "bin"),
+            dependencies=(_COLLECTIONS, _LOGGING, _SLF4J, _HDFS),
             schema_tool="org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool",
             lock_cleaner="org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService",
             # With MariaDB's driver, listings and locks of this release fail.
@@ -93,12 +93,12 @@ RELEASES = {
             mysql_driver_class="com.mysql.cj.jdbc.Driver",
             mysql_scheme="mysql",
         ),
-        Release("4.0.1", _ARCHIVE_4_0, (_COLLECTIONS, _SLF4J, _HDFS)),
+        Release(version="4.0.1", archive=_ARCHIVE_4_0, dependencies=(_COLLECTIONS, _SLF4J, _HDFS)),
         *(
             Release(
-                version,
-                _ARCHIVE_4_0,
-                (*_DATANUCLEUS, _COLLECTIONS, _SLF4J, _HDFS),
+                version=version,
+                archive=_ARCHIVE_4_0,
+                dependencies=(*_DATANUCLEUS, _COLLECTIONS, _SLF4J, _HDFS),
                 server=Artifact("org.apache.hive", "hive-exec", version),
                 schema=schema,
                 oldest_java=java,

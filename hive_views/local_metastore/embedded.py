@@ -67,7 +67,10 @@ class EmbeddedMetastore(MetastoreProcess):
     def _prepare(self) -> Launch:
         jars = find_jars(self.directory)
         return Launch(
-            find_java(self.directory, self._java), (f"{jars}{os.sep}*",), serve, max_memory_mb=self._max_memory_mb
+            java=find_java(self.directory, self._java),
+            class_path=(f"{jars}{os.sep}*",),
+            serve=serve,
+            max_memory_mb=self._max_memory_mb,
         )
 
     def _site(self) -> dict[str, str]:

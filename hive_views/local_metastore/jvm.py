@@ -122,7 +122,7 @@ def _configured_java(directory: str, java: str | None) -> str:
     return command
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Launch:
     """How to start the JVM of one kind of metastore."""
 

@@ -32,7 +32,7 @@ _LOCK_CLEANER_PERIOD_S = 5
 _SERVER = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Database:
     """The database of a metastore."""
 
@@ -99,9 +99,9 @@ class StandaloneMetastore(MetastoreProcess):
         java = find_java(self.directory, self._java, self._release.oldest_java)
         distribution = unpack(self._release, jars, self._cache)
         return Launch(
-            java,
-            (self.directory, *distribution.class_path),
-            partial(_serve, lock_cleaner=self._release.lock_cleaner),
+            java=java,
+            class_path=(self.directory, *distribution.class_path),
+            serve=partial(_serve, lock_cleaner=self._release.lock_cleaner),
             options=self._options,
             environment=_environment(self._directory, distribution),
             max_memory_mb=self._max_memory_mb,

@@ -262,7 +262,7 @@ def _remove(
     name = view.name
     if view.layout is Layout.TABLE:
         dropped = _drop_row(store, tables, view.row, name)
-        step = DropStep(name, ObjectKind.TABLE, metadata_location=dropped.metadata_location)
+        step = DropStep(name=name, kind=ObjectKind.TABLE, metadata_location=dropped.metadata_location)
         metadata, definition = view.metadata, FileOwner(view.metadata.view_uuid, _definition_files(view))
         collect_definition = True  # the plan has checked `gc.enabled` of the table
     else:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from hive_views.metastore.store import MetastoreStore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CreateRequest:
     """A materialized view to create."""
 
@@ -267,7 +267,9 @@ def to_materialized(
     new_table = None
     if link is None or not _is_storage_of(tables, link, metadata.view_uuid):
         definition = ViewDefinition(metadata.current_schema(), metadata.current_version(), ())
-        request = CreateRequest(name, definition, Layout.REGISTERED, {}, partitioned_by)
+        request = CreateRequest(
+            name=name, definition=definition, layout=Layout.REGISTERED, properties={}, partitioned_by=partitioned_by
+        )
         new_table = _free_storage_name(store, name)
         _create_storage(tables, new_table, request, metadata.view_uuid)
         link = StorageLink((new_table.database,), new_table.name)

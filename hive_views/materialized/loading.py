@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from hive_views.spec.storage_link import StorageLink
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MaterializedView:
     """A materialized view at one moment."""
 
@@ -259,7 +259,15 @@ def _load_registered(
                 storage = _open_table(tables, row, cache)
             except UnidentifiedError as error:
                 problem = f"its storage table {storage_name} cannot be read: {error}"
-    return MaterializedView(view.row.name, Layout.REGISTERED, view.row, view.metadata, storage_name, storage, problem)
+    return MaterializedView(
+        name=view.row.name,
+        layout=Layout.REGISTERED,
+        row=view.row,
+        metadata=view.metadata,
+        storage_name=storage_name,
+        storage=storage,
+        problem=problem,
+    )
 
 
 def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache) -> MaterializedView:
@@ -273,7 +281,15 @@ def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache
         problem = f"its storage table cannot be read: {error}"
     if storage is not None:
         AttachedStorage.of(storage.metadata.properties)  # raises if the list of refreshes is invalid
-    return MaterializedView(name, Layout.ATTACHED, view.row, view.metadata, None, storage, problem)
+    return MaterializedView(
+        name=name,
+        layout=Layout.ATTACHED,
+        row=view.row,
+        metadata=view.metadata,
+        storage_name=None,
+        storage=storage,
+        problem=problem,
+    )
 
 
 def _load_table_layout(tables: TableOperations, row: Row, cache: MetadataCache) -> MaterializedView:
@@ -289,7 +305,9 @@ def _load_table_layout(tables: TableOperations, row: Row, cache: MetadataCache) 
         metadata = cache.view(location)
     except MetadataFileError as error:
         raise InvalidRefreshStateError(f"{METADATA}.associated-view-location", str(error)) from error
-    return MaterializedView(name, Layout.TABLE, row, metadata, name, table)
+    return MaterializedView(
+        name=name, layout=Layout.TABLE, row=row, metadata=metadata, storage_name=name, storage=table
+    )
 
 
 def _open_table(tables: TableOperations, row: Row, cache: MetadataCache) -> Table:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """What a query on a materialized view should read."""
 
@@ -52,7 +52,7 @@ class Reading:
     """If the rows must not answer: whether those of some partitions may; see `partial_reading`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PastRefresh:
     """A refresh whose rows the storage table still has."""
 
@@ -85,19 +85,19 @@ class PastRefresh:
 
         started = state.started_ms if state.started_ms is not None else number(STARTED_MS)
         return cls(
-            snapshot.snapshot_id,
-            snapshot.timestamp_ms,
-            state,
-            summary.get(ACTION),
-            summary.get(REASON),
-            None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
-            row_count(summary),
-            number("added-records") or 0,
-            number("total-files-size"),
+            snapshot_id=snapshot.snapshot_id,
+            timestamp_ms=snapshot.timestamp_ms,
+            state=state,
+            action=summary.get(ACTION),
+            why=summary.get(REASON),
+            seconds=None if started is None else max(0, snapshot.timestamp_ms - started) / 1000,
+            rows=row_count(summary),
+            written=number("added-records") or 0,
+            bytes=number("total-files-size"),
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ListedView:
     """A materialized view in a list."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredSnapshot:
     """The stored rows of a materialized view at one snapshot."""
 
@@ -60,12 +60,12 @@ def stored_rows(
         snapshot_id = _snapshot_at(view.name, metadata, at_ms)
     snapshot = None if snapshot_id is None else metadata.snapshot_by_id(snapshot_id)
     return StoredSnapshot(
-        view.name,
-        view.storage_name,
-        storage.metadata_location,
-        snapshot_id,
-        None if snapshot is None else snapshot.timestamp_ms,
-        session_settings(summary_of(snapshot)),
+        view=view.name,
+        storage=view.storage_name,
+        metadata_location=storage.metadata_location,
+        snapshot_id=snapshot_id,
+        timestamp_ms=None if snapshot is None else snapshot.timestamp_ms,
+        settings=session_settings(summary_of(snapshot)),
     )
 
 

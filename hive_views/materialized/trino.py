@@ -45,7 +45,7 @@ _INSTANT = TypeAdapter(datetime)
 _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrinoDefinition:
     """The definition in the row's text."""
 
@@ -98,16 +98,16 @@ def definition(text: str | None) -> TrinoDefinition:
         raise InvalidRefreshStateError("viewOriginalText", f"it cannot be decoded: {error}") from None
     columns = required(document, "columns", list, "")
     return TrinoDefinition(
-        required(document, "originalSql", str, ""),
-        optional(document, "catalog", str, ""),
-        optional(document, "schema", str, ""),
-        tuple(
+        sql=required(document, "originalSql", str, ""),
+        catalog=optional(document, "catalog", str, ""),
+        schema=optional(document, "schema", str, ""),
+        columns=tuple(
             (required(item, "name", str, f"columns[{index}]"), required(item, "type", str, f"columns[{index}]"))
             for index, item in enumerate(columns)
             if isinstance(item, dict)
         ),
-        grace_ms(document.get("gracePeriod")),
-        optional(document, "comment", str, ""),
+        grace_ms=grace_ms(document.get("gracePeriod")),
+        comment=optional(document, "comment", str, ""),
     )
 
 

@@ -146,14 +146,14 @@ class MaterializedViews:
         """
         name = self._name(identifier)
         request = CreateRequest(
-            name,
-            self._define(name, sql, database, dialect, analyzer),
-            _parse_layout(layout),
-            dict(properties or {}),
-            tuple(partitioned_by),
-            tuple(sorted_by),
-            storage_properties,
-            location,
+            name=name,
+            definition=self._define(name, sql, database, dialect, analyzer),
+            layout=_parse_layout(layout),
+            properties=dict(properties or {}),
+            partitioned_by=tuple(partitioned_by),
+            sorted_by=tuple(sorted_by),
+            storage_properties=storage_properties,
+            location=location,
         )
         create_materialized(self._store, self._tables, request)
         with after_steps(f"the materialized view {name} was created"):
@@ -838,17 +838,23 @@ class MaterializedViews:
         if snapshot is None or view.storage is None or not is_allowed:
             why, policy = f"definition: {freshness}", when_stale(view.properties)
             has_partitions = not freshness.has_other_rows and may_have_fresh_partitions(view, freshness)
-            return view, Reading(False, why, freshness, when_stale=policy, may_have_fresh_partitions=has_partitions)
+            return view, Reading(
+                from_storage=False,
+                why=why,
+                freshness=freshness,
+                when_stale=policy,
+                may_have_fresh_partitions=has_partitions,
+            )
         why = f"storage: {freshness}" + ("" if freshness.usable else " (stale rows are allowed)")
         reading = Reading(
-            True,
-            why,
-            freshness,
-            view.storage_name,
-            view.storage.metadata_location,
-            snapshot.snapshot_id,
-            view.last_refresh().settings,
-            when_stale(view.properties),
+            from_storage=True,
+            why=why,
+            freshness=freshness,
+            storage=view.storage_name,
+            metadata_location=view.storage.metadata_location,
+            snapshot_id=snapshot.snapshot_id,
+            settings=view.last_refresh().settings,
+            when_stale=when_stale(view.properties),
         )
         return view, reading
 
@@ -909,7 +915,7 @@ class MaterializedViews:
             if row is None:
                 return None
             if trino.is_trino_row(row):
-                return ListedView(name, Layout.TRINO, self._trino.freshness(row, None))
+                return ListedView(name=name, layout=Layout.TRINO, freshness=self._trino.freshness(row, None))
             if row.kind is RowKind.HIVE_VIEW or row.kind is RowKind.HIVE_TABLE:
                 return None
             if row.kind is RowKind.ICEBERG_TABLE and METADATA not in row.parameters:
@@ -918,13 +924,20 @@ class MaterializedViews:
             freshness, state = self._checker.check(view, rows)[1], view.last_refresh().state
             last = None if view.snapshot is None or state is None else PastRefresh.of(view.snapshot, state)
             failure = last_failure(view, freshness.refreshed_ms)
-            return ListedView(name, view.layout, freshness, last, view.properties.get(TARGET_LAG), failure=failure)
+            return ListedView(
+                name=name,
+                layout=view.layout,
+                freshness=freshness,
+                last=last,
+                target_lag=view.properties.get(TARGET_LAG),
+                failure=failure,
+            )
         except NoSuchViewError:  # dropped meanwhile, or (NotMaterializedError) a plain view
             return None
         except HiveViewsError as error:
             unknown = Freshness(Verdict.UNKNOWN, (StalenessReason(Cause.STORAGE, detail=str(error)),))
             layout = Layout.REGISTERED if row is None else layout_of_row(row)
-            return None if layout is None else ListedView(name, layout, unknown)
+            return None if layout is None else ListedView(name=name, layout=layout, freshness=unknown)
 
 
 def _parse_layout(layout: Layout | str) -> Layout:

@@ -53,7 +53,7 @@ class Password:
         raise TypeError("a password is not stored")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Address:
     """A database and a user of it."""
 
@@ -133,13 +133,13 @@ def parse_address(
     if schema and kind == "mysql":
         raise UsageError("--schema-name", "MySQL and MariaDB have no schemas in a database: name the database in --url")
     return Address(
-        kind,
-        parts.hostname,
-        port or _PORTS[kind],
-        name,
-        schema or parameters.get("currentSchema"),
-        user or unquote(parts.username or parameters.get("user") or ""),
-        secret,
+        kind=kind,
+        host=parts.hostname,
+        port=port or _PORTS[kind],
+        database=name,
+        schema=schema or parameters.get("currentSchema"),
+        user=user or unquote(parts.username or parameters.get("user") or ""),
+        password=secret,
     )
 
 
@@ -172,7 +172,7 @@ def _derby(text: str, user: str, password: Password, schema: str | None) -> Addr
         raise UsageError("--url", "a Derby network server is not supported: stop it, and name the database's directory")
     if not directory:
         raise UsageError("--url", "it names no directory: derby:/path/to/metastore_db")
-    return Address("derby", database=str(Path(directory).absolute()), schema=schema, user=user, password=password)
+    return Address(kind="derby", database=str(Path(directory).absolute()), schema=schema, user=user, password=password)
 
 
 def _requires_tls(key: str, value: str) -> bool:

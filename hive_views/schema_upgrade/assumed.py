@@ -59,14 +59,16 @@ def assumed_schema(dialect: str, version: str) -> Schema:
     }
     tables = tuple(
         Table(
-            name,
-            tuple(_assumed_column(sql, name, column, schema_version) for column in columns),
-            tuple(Index(index.name, index.columns) for index in INDEXES if index.table == name and index.is_hives),
+            name=name,
+            columns=tuple(_assumed_column(sql, name, column, schema_version) for column in columns),
+            indexes=tuple(
+                Index(index.name, index.columns) for index in INDEXES if index.table == name and index.is_hives
+            ),
         )
         for name, columns in required.items()
     )
     # Before 0.12 there is no table VERSION, but the assumed tables are too few to infer the version.
-    return Schema(dialect, tables, version_rows=(schema_version,), rows=Rows(counted=False))
+    return Schema(dialect=dialect, tables=tables, version_rows=(schema_version,), rows=Rows(counted=False))
 
 
 def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str) -> Column:
@@ -84,5 +86,10 @@ def _assumed_column(sql: Dialect, table: str, column: NeededColumn, version: str
     name = {"varchar": "varchar2"}.get(name, name) if sql.name == "oracle" else name
     size = {None: None, "max": -1}.get(length, length) if "char" in name else None
     return Column(
-        column.name, name, None if size is None else int(size), column.nullable, column.default, charset=charset
+        name=column.name,
+        type=name,
+        length=None if size is None else int(size),
+        nullable=column.nullable,
+        default=column.default,
+        charset=charset,
     )

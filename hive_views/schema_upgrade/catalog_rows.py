@@ -30,7 +30,7 @@ DEFAULT_CATALOG = "hive"
 _TEXT_TYPES = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewRow:
     """A view with its columns and parameters."""
 
@@ -134,14 +134,14 @@ def view_batches(session: Session, schema: Schema) -> Iterator[list[ViewRow]]:
         parameters = _parameters(session, list(sd_ids))
         yield [
             ViewRow(
-                int(tbl_id),
-                database,
-                name,
-                original,
-                expanded,
-                tuple(columns[int(tbl_id)]),
-                parameters[int(tbl_id)],
-                catalog_name,
+                tbl_id=int(tbl_id),
+                database=database,
+                name=name,
+                original=original,
+                expanded=expanded,
+                columns=tuple(columns[int(tbl_id)]),
+                parameters=parameters[int(tbl_id)],
+                catalog=catalog_name,
             )
             for tbl_id, database, name, _, original, expanded, catalog_name in rows
         ]

@@ -44,7 +44,13 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
     found = sorted(read(session), key=lambda table: table.name)
     own_tables = frozenset(table.name.upper() for table in found if table.name.upper().startswith(OWN_TABLE_PREFIX))
     tables = tuple(table for table in found if table.name.upper() not in own_tables)
-    schema = Schema(session.dialect.name, tables, session.server, session.address.place, own_tables=own_tables)
+    schema = Schema(
+        dialect=session.dialect.name,
+        tables=tables,
+        server=session.server,
+        place=session.address.place,
+        own_tables=own_tables,
+    )
     if schema.table("TBLS") is None or schema.table("TABLE_PARAMS") is None:
         session.rollback()
         where = f"schema {session.address.schema}" if session.address.schema else "the user's schema"
@@ -105,14 +111,14 @@ def _mysql(session: Session) -> list[Table]:
             (
                 table,
                 Column(
-                    name,
-                    kind.lower(),
-                    _length(kind, length),
-                    nullable == "YES",
-                    default,
-                    charset,
-                    collation,
-                    comment or None,
+                    name=name,
+                    type=kind.lower(),
+                    length=_length(kind, length),
+                    nullable=nullable == "YES",
+                    default=default,
+                    charset=charset,
+                    collation=collation,
+                    comment=comment or None,
                 ),
             )
             for table, name, kind, length, nullable, default, charset, collation, comment in columns
@@ -171,7 +177,10 @@ def _postgresql(session: Session) -> list[Table]:
     )
     tables = _tables(
         (
-            (table, Column(name, kind, length, nullable, default, collation=collation))
+            (
+                table,
+                Column(name=name, type=kind, length=length, nullable=nullable, default=default, collation=collation),
+            )
             for table, name, kind, length, nullable, default, collation in columns
         ),
         indexes,
@@ -199,7 +208,9 @@ def _derby(session: Session) -> list[Table]:
         length = re.search(r"\((\d+)\)", kind)
         plain = re.sub(r"\(.*\)", "", kind).strip().lower()
         size = int(length[1]) if length and plain in ("varchar", "char") else None
-        described.append((table, Column(name, plain, size, not text.endswith("NOT NULL"), default)))
+        described.append(
+            (table, Column(name=name, type=plain, length=size, nullable=not text.endswith("NOT NULL"), default=default))
+        )
     indexes = session.query(
         "SELECT t.TABLENAME, g.CONGLOMERATENAME, CAST(g.DESCRIPTOR AS VARCHAR(200)), k.TYPE, k.CONSTRAINTNAME "
         "FROM SYS.SYSCONGLOMERATES g JOIN SYS.SYSTABLES t ON g.TABLEID = t.TABLEID "
@@ -231,9 +242,9 @@ def _tables(columns: Iterable[tuple[str, Column]], indexes: Iterable[Any]) -> li
         keyed[table].setdefault(name, [[], bool(unique), bool(primary)])[0].append(column)
     return [
         Table(
-            table,
-            tuple(table_columns),
-            tuple(
+            name=table,
+            columns=tuple(table_columns),
+            indexes=tuple(
                 Index(name, tuple(indexed), unique, primary)
                 for name, (indexed, unique, primary) in sorted(keyed.get(table, {}).items())
             ),

@@ -43,7 +43,7 @@ LARGEST_BATCH = 100_000
 truncate at the maximum packet size."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Applied:
     """The result of applying a plan."""
 
@@ -132,13 +132,13 @@ def apply(
                 doubts = _run(session, plan, schema, steps, batch_size, report)
     incomplete = {step.id for step in remaining}
     return Applied(
-        plan.id,
-        session.address.place,
-        tuple(step.id for step in steps),
-        tuple(step.id for step in plan.steps if step.id not in incomplete),
-        tuple(doubts),
-        tuple(_warnings(other_sessions, sorted(left_out - set(skip)))),
-        dry_run,
+        plan_id=plan.id,
+        place=session.address.place,
+        done=tuple(step.id for step in steps),
+        found_done=tuple(step.id for step in plan.steps if step.id not in incomplete),
+        doubts=tuple(doubts),
+        warnings=tuple(_warnings(other_sessions, sorted(left_out - set(skip)))),
+        dry_run=dry_run,
     )
 
 

@@ -27,7 +27,7 @@ from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.undo import declared, undo_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RolledBack:
     """The result of a rollback."""
 
@@ -52,7 +52,7 @@ _MAX_IDS = 1_000_000
 """Maximum number of row IDs in one backup row; a batch has far fewer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _RecordedChange:
     """A row of the backup without its values, which can be long texts."""
 
@@ -122,7 +122,14 @@ def rollback(
         with nullcontext(progress) if dry_run else naming_committed_steps(progress, "undone") as report:
             rows, changed = _restore_rows(session, current, plan_id, dry_run, report) if has_backup else (0, [])
             undone, kept = _undo_schema(session, current, steps, dry_run, report) if schema else ([], [])
-    return RolledBack(session.address.place, rows, tuple(changed), tuple(undone), tuple(kept), dry_run)
+    return RolledBack(
+        place=session.address.place,
+        rows=rows,
+        changed_since=tuple(changed),
+        undone=tuple(undone),
+        kept=tuple(kept),
+        dry_run=dry_run,
+    )
 
 
 def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
@@ -132,7 +139,9 @@ def _changes(session: Session, plan_id: str | None) -> list[_RecordedChange]:
     listed = session.query(session.dialect.sql(sql), {"plan_id": plan_id} if plan_id else None)
     session.rollback()
     changes = [
-        _RecordedChange(plan, step, table, field, int(first), ids, written)
+        _RecordedChange(
+            plan=plan, step=step, table=table, field=field, first_id=int(first), ids=ids, written_at=written
+        )
         for plan, step, table, field, first, ids, written in listed
     ]
     # Scripts of older versions of hive_views wrote no time.

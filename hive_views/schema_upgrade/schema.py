@@ -25,7 +25,7 @@ VIEW_TABLES = (
 _DML = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Column:
     """A column as described by the database."""
 
@@ -71,7 +71,7 @@ class Index:
     """Whether it is the primary key."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
     """A table."""
 
@@ -132,7 +132,7 @@ class Obstacle:
     """Whether the obstacle is only a note of the plan: the steps can be applied."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rows:
     """Counts and findings about rows, at the time of detection."""
 
@@ -166,7 +166,7 @@ class Rows:
     """Whether rows were read; False for an assumed schema."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schema:
     """A metastore's schema."""
 

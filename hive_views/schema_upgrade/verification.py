@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hive_views.schema_upgrade.view_checks import ViewTextCheck
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verification:
     """The findings of a verification."""
 
@@ -90,16 +90,16 @@ def verify(
             session, schema, files, lambda done: progress(Progress("views", "COMMIT", done, schema.rows.texts))
         )
     return Verification(
-        session.address.place,
-        schema.version,
-        required.target,
-        required.steps,
-        schema.rows.untyped,
-        tuple(doubtful_rows(session)) if schema.rows.has_doubtful else (),
-        schema.rows.truncated,
-        schema.rows.null_primitives,
-        schema.rows.suspicious,
-        count,
-        tuple(broken),
-        tuple(metastore_problems(schema, required.target)),
+        place=session.address.place,
+        version=schema.version,
+        target=required.target,
+        lacking=required.steps,
+        untyped=schema.rows.untyped,
+        doubts=tuple(doubtful_rows(session)) if schema.rows.has_doubtful else (),
+        truncated=schema.rows.truncated,
+        null_primitives=schema.rows.null_primitives,
+        suspicious=schema.rows.suspicious,
+        views=count,
+        broken=tuple(broken),
+        metastore_problems=tuple(metastore_problems(schema, required.target)),
     )

@@ -50,7 +50,7 @@ class Result(Generic[View]):
         return html_table(f"{self.kind}{name}", self.rows, self.columns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StatementContext:
     """A statement and what it is executed with."""
 

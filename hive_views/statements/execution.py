@@ -53,7 +53,9 @@ def execute_statement(
 ) -> Result[View]:
     """Run a parsed statement."""
     current = parse_namespace(database, catalog=catalog.name)
-    context = StatementContext(catalog, statement, current, analyzer, summary or {}, engine)
+    context = StatementContext(
+        catalog=catalog, statement=statement, database=current, analyzer=analyzer, summary=summary or {}, engine=engine
+    )
     try:
         return _dispatch(context)
     except HiveViewsError as error:

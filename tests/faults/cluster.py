@@ -41,7 +41,7 @@ def two_metastores(top: Path, kind: str = "postgresql") -> Iterator[Cluster]:
     """Start the database and both metastores."""
     with DATABASES[kind]() as store:
         store.create("metastore")
-        database = Database(kind, store.port, "metastore", "hive", PASSWORD)
+        database = Database(kind=kind, port=store.port, name="metastore", user="hive", password=PASSWORD)
         settings = {
             "metastore.warehouse.dir": (top / "first" / "warehouse").as_uri(),
             "metastore.txn.timeout": "12s",

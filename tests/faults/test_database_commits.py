@@ -82,7 +82,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with DATABASES[kind]() as server, DatabaseProxy(server) as proxy:
         server.create("metastore")
         server.run(LOCK_WAITS[server.kind])
-        database = Database(server.kind, proxy.port, "metastore", "hive", PASSWORD)
+        database = Database(kind=server.kind, port=proxy.port, name="metastore", user="hive", password=PASSWORD)
         settings = {
             "datanucleus.connectionPool.maxPoolSize": "5",
             "hive.hmshandler.retry.attempts": "1",

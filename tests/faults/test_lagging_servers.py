@@ -68,7 +68,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
             return StandaloneMetastore(
                 top / name,
                 version=RELEASE,
-                database=Database("postgresql", store.port, database, "hive", PASSWORD),
+                database=Database(kind="postgresql", port=store.port, name=database, user="hive", password=PASSWORD),
                 cache=CACHE,
                 max_memory_mb=384,
                 properties={

@@ -116,7 +116,7 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
         standalone = StandaloneMetastore(
             directory,
             version=release,
-            database=StoreDatabase(kind, store.port, "metastore", "hive", PASSWORD),
+            database=StoreDatabase(kind=kind, port=store.port, name="metastore", user="hive", password=PASSWORD),
             port=free_port(),
             cache=CACHE,
             properties={

@@ -179,7 +179,7 @@ class GraphEdge:
     state: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DependencyGraph:
     """The result of `deps graph`."""
 
@@ -220,15 +220,15 @@ def show_graph(
             *databases, check=not unchecked, with_columns=format == "html" and not without_columns, progress=advance
         )
     graph = DependencyGraph(
-        format,
-        output if output != "-" else None,
-        tuple(
+        format=format,
+        output=output if output != "-" else None,
+        nodes=tuple(
             GraphNode(str(name), box.kind_text, picture.graph.nodes[name].uuid, box.standing.value, box.reasons)
             for name, box in picture.boxes.items()
         ),
-        tuple(GraphEdge(str(edge.view), str(edge.target), edge.state.value) for edge in picture.arrows()),
-        tuple(tuple(map(str, group)) for group in picture.graph.cycles()),
-        None,
+        edges=tuple(GraphEdge(str(edge.view), str(edge.target), edge.state.value) for edge in picture.arrows()),
+        cycles=tuple(tuple(map(str, group)) for group in picture.graph.cycles()),
+        picture=None,
     )
     drawing = json.dumps(json_value(graph), indent=2) + "\n" if format == "json" else _draw(picture, format)
     if output is None or output == "-":
@@ -414,7 +414,7 @@ def print_check(value: CheckReport) -> None:
 # -- recompile, adopt, repair -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecompiledView:
     """The result of `recompile` for one view."""
 
@@ -465,15 +465,17 @@ def _recompile_view(catalog: HiveViewCatalog, name: str) -> RecompiledView:
         raise
     except HiveViewsError as error:
         view = str(ViewName.parse(name, catalog=catalog.name))
-        return RecompiledView(view, "failed", None, (), (), (), str(error))
+        return RecompiledView(
+            view=view, outcome="failed", version_id=None, added=(), removed=(), retyped=(), error=str(error)
+        )
     return RecompiledView(
-        str(result.loaded.row.name),
-        "recompiled" if result.changed else "unchanged",
-        result.loaded.metadata.current_version_id,
-        result.added,
-        result.removed,
-        result.retyped,
-        None,
+        view=str(result.loaded.row.name),
+        outcome="recompiled" if result.changed else "unchanged",
+        version_id=result.loaded.metadata.current_version_id,
+        added=result.added,
+        removed=result.removed,
+        retyped=result.retyped,
+        error=None,
     )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.results import ListedView
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MaterializedStatus:
     """The state of one materialized view."""
 
@@ -71,7 +71,7 @@ class Changed:
     action: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Refreshed:
     """A refresh of one view."""
 
@@ -90,7 +90,7 @@ class RefreshResult:
     refreshed: tuple[Refreshed, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredRefresh:
     """One refresh whose rows the storage still has."""
 
@@ -117,7 +117,7 @@ class StoredRefreshes:
     failures: tuple[FailedRefresh, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredPage:
     """The result of `mv rows`."""
 
@@ -240,7 +240,9 @@ def refresh_materialized(
         tuple(
             _refreshed(outcome.report)
             if outcome.report is not None
-            else Refreshed(str(outcome.name), outcome.action, outcome.why, None, None, 0.0)
+            else Refreshed(
+                view=str(outcome.name), action=outcome.action, why=outcome.why, rows=None, written=None, seconds=0.0
+            )
             for outcome in outcomes
         )
     )
@@ -257,18 +259,18 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
         str(view.name),
         tuple(
             StoredRefresh(
-                item.snapshot_id,
-                since.get(item.snapshot_id, item.timestamp_ms),
-                iso_time(since.get(item.snapshot_id, item.timestamp_ms)),
-                item.snapshot_id == current,
-                item.state.view_version_id,
-                {str(source.name): source.id for source in item.state.sources},
-                item.action,
-                item.why,
-                item.seconds,
-                item.rows,
-                item.written,
-                item.bytes,
+                snapshot_id=item.snapshot_id,
+                timestamp_ms=since.get(item.snapshot_id, item.timestamp_ms),
+                time=iso_time(since.get(item.snapshot_id, item.timestamp_ms)),
+                current=item.snapshot_id == current,
+                version_id=item.state.view_version_id,
+                sources={str(source.name): source.id for source in item.state.sources},
+                action=item.action,
+                why=item.why,
+                seconds=item.seconds,
+                rows=item.rows,
+                written=item.written,
+                bytes=item.bytes,
             )
             for item in refreshes
         ),
@@ -305,18 +307,20 @@ def materialized_rows(
     if storage is None:
         raise RefreshError(str(stored.view), "its storage is gone")
     if stored.snapshot_id is None or stored.timestamp_ms is None:
-        return StoredPage(str(stored.view), None, None, tuple(storage.schema().column_names), ())
+        return StoredPage(
+            view=str(stored.view), snapshot_id=None, time=None, columns=tuple(storage.schema().column_names), rows=()
+        )
     try:
         table = storage.scan(snapshot_id=stored.snapshot_id, limit=limit).to_arrow()
     except (OSError, ValueError) as error:
         raise RefreshError(str(stored.view), f"its stored rows cannot be read: {error}") from error
     return StoredPage(
-        str(stored.view),
-        stored.snapshot_id,
-        iso_time(stored.timestamp_ms),
-        tuple(table.column_names),
-        tuple(tuple(map(_plain, row.values())) for row in table.to_pylist()),
-        str(catalog.materialized.freshness(name)) if version is None and at_ms is None else None,
+        view=str(stored.view),
+        snapshot_id=stored.snapshot_id,
+        time=iso_time(stored.timestamp_ms),
+        columns=tuple(table.column_names),
+        rows=tuple(tuple(map(_plain, row.values())) for row in table.to_pylist()),
+        freshness=str(catalog.materialized.freshness(name)) if version is None and at_ms is None else None,
     )
 
 
@@ -338,7 +342,14 @@ def expire_rows(
 
 
 def _refreshed(report: RefreshReport) -> Refreshed:
-    return Refreshed(str(report.name), report.action, report.why, report.rows, report.written, round(report.seconds, 3))
+    return Refreshed(
+        view=str(report.name),
+        action=report.action,
+        why=report.why,
+        rows=report.rows,
+        written=report.written,
+        seconds=round(report.seconds, 3),
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -579,18 +590,18 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         return _status(name, "trino", freshness)
     snapshot = view.snapshot
     return MaterializedStatus(
-        str(view.name),
-        view.layout.value,
-        freshness.verdict.value,
-        tuple(map(str, freshness.reasons)),
-        freshness.refreshed_ms,
-        None if view.storage_name is None else str(view.storage_name),
-        None if snapshot is None else snapshot.snapshot_id,
-        row_count(summary_of(snapshot)),
-        view.max_staleness_ms,
-        view.allow_stale_data,
-        last_failure(view, freshness.refreshed_ms),
-        None if freshness.is_fresh else catalog.materialized.stale_partitions(name),
+        view=str(view.name),
+        layout=view.layout.value,
+        freshness=freshness.verdict.value,
+        reasons=tuple(map(str, freshness.reasons)),
+        refreshed_ms=freshness.refreshed_ms,
+        storage=None if view.storage_name is None else str(view.storage_name),
+        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+        rows=row_count(summary_of(snapshot)),
+        max_staleness_ms=view.max_staleness_ms,
+        allow_stale_data=view.allow_stale_data,
+        failure=last_failure(view, freshness.refreshed_ms),
+        stale_partitions=None if freshness.is_fresh else catalog.materialized.stale_partitions(name),
     )
 
 
@@ -695,7 +706,13 @@ def register(app: typer.Typer) -> None:
 
 def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
     reasons = tuple(map(str, freshness.reasons))
-    return MaterializedStatus(name, layout, freshness.verdict.value, reasons, freshness.refreshed_ms)
+    return MaterializedStatus(
+        view=name,
+        layout=layout,
+        freshness=freshness.verdict.value,
+        reasons=reasons,
+        refreshed_ms=freshness.refreshed_ms,
+    )
 
 
 def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None:

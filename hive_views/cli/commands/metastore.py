@@ -36,7 +36,7 @@ _DIRECTORY_OPTION = {
 Directory = Annotated[Path | None, typer.Option(help="The metastore's directory.", **_DIRECTORY_OPTION)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetastoreStatus:
     """The metastore of a directory."""
 

@@ -102,7 +102,7 @@ class Representation:
     generated: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Version:
     """A version of a view."""
 
@@ -121,7 +121,7 @@ class Version:
     summary: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HistoryEntry:
     """An entry of the version log."""
 
@@ -152,7 +152,7 @@ class DisplayedRow:
     parameters: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewDetails:
     """The result of `show`."""
 
@@ -178,7 +178,7 @@ class ViewDetails:
     engines: tuple[EngineFinding, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlainViewDetails:
     """The result of `show` for a plain Hive view, which has no metadata file."""
 

@@ -60,7 +60,7 @@ Name = Annotated[str | None, typer.Option(metavar="NAME")]
 Verify = Annotated[bool, typer.Option("--verify")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Written:
     """The result of the commands that change a view."""
 
@@ -84,7 +84,7 @@ class DroppedView:
     text: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dropped:
     """The result of `drop`."""
 

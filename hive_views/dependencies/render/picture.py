@@ -27,7 +27,7 @@ Standing = Validity
 """The standing of an object in a picture is its validity."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Box:
     """An object in a picture."""
 
@@ -189,14 +189,14 @@ def make_picture(
         row = None if rows is None or node.problem is not None else rows.get(name)
         texts = row.texts if row is not None and row.kind.is_view else None
         boxes[name] = Box(
-            name,
-            node.kind,
-            Validity.UNCHECKED if is_unchecked else result.validity,
-            tuple(dict.fromkeys(reasons)),
-            None if texts is None else texts.original,
-            None if texts is None else texts.expanded,
-            () if row is None else tuple(row.declared_columns),
-            (column_sources or {}).get(name, {}),
+            name=name,
+            kind=node.kind,
+            standing=Validity.UNCHECKED if is_unchecked else result.validity,
+            reasons=tuple(dict.fromkeys(reasons)),
+            typed=None if texts is None else texts.original,
+            expanded=None if texts is None else texts.expanded,
+            columns=() if row is None else tuple(row.declared_columns),
+            column_sources=(column_sources or {}).get(name, {}),
         )
     return Picture(graph, {name: boxes[name] for name in sorted(boxes)}, title)
 

@@ -10,7 +10,7 @@ from hive_views.identifiers import ViewName
 from hive_views.rendering.escaping import escape
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TreeLine:
     """One line of a tree."""
 
@@ -53,7 +53,17 @@ def tree(
             children = neighbors(name)
             note = "cycle" if name in ancestors else "repeated" if name in shown and children else None
             box = picture.boxes[name]
-            lines.append(TreeLine(name, box.kind_text, box.standing, box.reasons, depth, note, branch))
+            lines.append(
+                TreeLine(
+                    name=name,
+                    kind=box.kind_text,
+                    standing=box.standing,
+                    reasons=box.reasons,
+                    depth=depth,
+                    note=note,
+                    branch=branch,
+                )
+            )
             shown.add(name)
             if note is not None:
                 continue

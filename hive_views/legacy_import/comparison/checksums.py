@@ -24,7 +24,7 @@ ROW = "row"
 _TRAILING_ZEROS = "[.]0*$|([.][0-9]*[1-9])0+$"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineForms:
     """How an engine writes what the checksums need. `{0}` is a value, or a text."""
 

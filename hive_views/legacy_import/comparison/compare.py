@@ -65,7 +65,7 @@ class RowDifference:
     """The texts by which the engines compared it, by column; arrays and maps as their sizes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedView:
     """The result of the comparison of one view."""
 
@@ -188,9 +188,9 @@ class Comparison:
         try:
             result = self._compare(entry)
         except ComparisonError as error:
-            result = ComparedView(entry.name, CompareStatus.SKIPPED, error.reason)
+            result = ComparedView(name=entry.name, status=CompareStatus.SKIPPED, text=error.reason)
         except HiveViewsError as error:
-            result = ComparedView(entry.name, CompareStatus.FAILED, str(error))
+            result = ComparedView(name=entry.name, status=CompareStatus.FAILED, text=str(error))
         return replace(result, seconds=round(time.monotonic() - started, 3))
 
     def _compare(self, entry: PlanEntry) -> ComparedView:
@@ -267,14 +267,16 @@ def _compare_pair(entry: PlanEntry, pair: _Pair) -> ComparedView:
     assert rows is not None
     counted = f"{rows[0]:,} rows" if sample is None else f"{rows[0]:,} rows of a sample"
     if not differing:
-        return ComparedView(entry.name, CompareStatus.EQUAL, f"the same {counted}", rows)
+        return ComparedView(name=entry.name, status=CompareStatus.EQUAL, text=f"the same {counted}", rows=rows)
     text = f"{rows[0]:,} rows before, {rows[1]:,} after; other values in {', '.join(differing)}"
     status = CompareStatus.DIFFERENT
     if not is_stable:
         status, text = CompareStatus.UNSTABLE, f"the legacy view returns other rows each time ({text})"
     elif causes := _nondeterminism(entry):
         text += f"; its rows may also differ each time, because of {', '.join(causes)}"
-    return ComparedView(entry.name, status, text, rows, tuple(differing), differences=differences)
+    return ComparedView(
+        name=entry.name, status=status, text=text, rows=rows, columns=tuple(differing), differences=differences
+    )
 
 
 def _plain(value: Any) -> Any:

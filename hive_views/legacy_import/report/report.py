@@ -128,7 +128,7 @@ class ReportEntry:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportReport:
     """What an import did, or will do."""
 
@@ -262,7 +262,7 @@ def _report(
         for entry in plan.entries
     )
     cycles = tuple(tuple(map(str, cycle)) for cycle in plan.cycles)
-    return ImportReport(tuple(entries), cycles, readers=plan.options.reader_names)
+    return ImportReport(entries=tuple(entries), cycles=cycles, readers=plan.options.reader_names)
 
 
 def _check_results_file(journal: Path) -> Path:

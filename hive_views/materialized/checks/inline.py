@@ -46,7 +46,7 @@ class StoredSource:
     """The snapshot with the rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewText:
     """A view's SQL text."""
 
@@ -85,9 +85,9 @@ def text_of(name: ViewName, version: ViewVersion) -> ViewText:
         # A generated text comes from a Spark author's, and has Spark's functions.
         is_spark = HIVE in version.generated_dialects and "spark" in texts
         dialect = Dialect.SPARK if is_spark else Dialect.HIVE
-        return ViewText(texts[HIVE], dialect, database, version.default_catalog)
+        return ViewText(sql=texts[HIVE], dialect=dialect, database=database, catalog=version.default_catalog)
     if "spark" in texts:
-        return ViewText(texts["spark"], Dialect.SPARK, database, version.default_catalog)
+        return ViewText(sql=texts["spark"], dialect=Dialect.SPARK, database=database, catalog=version.default_catalog)
     dialects = ", ".join(texts) or "no dialect"
     raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 
@@ -187,7 +187,15 @@ class _Inliner:
             if row.parameters.get("view.schemaMode", "").endswith("EVOLUTION"):
                 types = ("",) * len(names)  # readers adopt the types of the query
             text, bound_columns = row.texts.expanded or "", _bound_columns(row)
-            return ViewText(text, Dialect.HIVE, name.database, None, bound_columns, names, types)
+            return ViewText(
+                sql=text,
+                dialect=Dialect.HIVE,
+                database=name.database,
+                catalog=None,
+                bound_columns=bound_columns,
+                names=names,
+                types=types,
+            )
         return None
 
     def _as_declared(self, view: ViewText, sql: str) -> str:

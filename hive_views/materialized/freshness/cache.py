@@ -22,7 +22,7 @@ from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.whole_numbers import whole_number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SnapshotInfo:
     """The part of a snapshot that is known without reading its manifests."""
 
@@ -41,7 +41,7 @@ class SnapshotInfo:
     """The entries of the delete files that it added and removed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableState:
     """The state of a table in one metadata file."""
 
@@ -168,24 +168,24 @@ def table_state(metadata: TableMetadata, location: str) -> TableState:
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     mapping = metadata.properties.get(TableProperties.DEFAULT_NAME_MAPPING)
     return TableState(
-        str(metadata.table_uuid),
-        NO_SNAPSHOT if current is None else current,
-        metadata.current_schema_id,
-        {
+        uuid=str(metadata.table_uuid),
+        snapshot_id=NO_SNAPSHOT if current is None else current,
+        schema_id=metadata.current_schema_id,
+        snapshots={
             snapshot.snapshot_id: SnapshotInfo(
-                snapshot.parent_snapshot_id,
-                _operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
-                snapshot.schema_id,
-                _may_have_delete_files(summary_of(snapshot)),
-                row_count(summary_of(snapshot)),
-                _changed_rows(summary_of(snapshot)),
-                _deletes(summary_of(snapshot)),
+                parent=snapshot.parent_snapshot_id,
+                operation=_operation(snapshot, snapshots.get(snapshot.parent_snapshot_id or 0)),
+                schema_id=snapshot.schema_id,
+                has_delete_files=_may_have_delete_files(summary_of(snapshot)),
+                rows=row_count(summary_of(snapshot)),
+                changed_rows=_changed_rows(summary_of(snapshot)),
+                deletes=_deletes(summary_of(snapshot)),
             )
             for snapshot in metadata.snapshots
         },
-        {schema.schema_id: schema.fields for schema in metadata.schemas},
-        None if mapping is None else hash_text(mapping),
-        location,
+        columns={schema.schema_id: schema.fields for schema in metadata.schemas},
+        name_mapping=None if mapping is None else hash_text(mapping),
+        location=location,
     )
 
 

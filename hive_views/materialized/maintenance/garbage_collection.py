@@ -89,7 +89,7 @@ class KeptItem(NamedTuple):
         return f"{self.item}: {self.why}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Garbage:
     """What a collection found, or removed."""
 
@@ -112,13 +112,13 @@ class Garbage:
     def __and__(self, other: Garbage) -> Garbage:
         """What two searches agree on, with the doubts of both."""
         return Garbage(
-            tuple(snapshot for snapshot in self.snapshots if snapshot in other.snapshots),
-            tuple(name for name in self.tables if name in other.tables),
-            tuple(name for name in self.rows if name in other.rows),
-            tuple(sorted({*self.files} & {*other.files})),
-            tuple(sorted({*self.definitions} & {*other.definitions})),
-            tuple(sorted({*self.doubts, *other.doubts})),
-            tuple(sorted({*self.kept, *other.kept})),
+            snapshots=tuple(snapshot for snapshot in self.snapshots if snapshot in other.snapshots),
+            tables=tuple(name for name in self.tables if name in other.tables),
+            rows=tuple(name for name in self.rows if name in other.rows),
+            files=tuple(sorted({*self.files} & {*other.files})),
+            definitions=tuple(sorted({*self.definitions} & {*other.definitions})),
+            doubts=tuple(sorted({*self.doubts, *other.doubts})),
+            kept=tuple(sorted({*self.kept, *other.kept})),
         )
 
 
@@ -150,7 +150,7 @@ def find_view_garbage(
         name for name in staging_tables if _staging_age_ms(store, tables, name, view.storage, now_ms) >= older_than_ms
     )
     files, kept = _unnamed_files(store, view, view.storage, now_ms - older_than_ms)
-    return Garbage(snapshots, rows=rows, files=files, kept=kept)
+    return Garbage(snapshots=snapshots, rows=rows, files=files, kept=kept)
 
 
 def remove_view_garbage(
@@ -172,7 +172,7 @@ def remove_view_garbage(
         elif snapshot is not None:
             kept.append(KeptItem(f"snapshot {snapshot_id}", "it was published, or the storage changed concurrently"))
     files, not_deleted = delete_files(store.files, garbage.files)
-    return Garbage(tuple(snapshots), rows=tuple(rows), files=files, kept=(*kept, *not_deleted))
+    return Garbage(snapshots=tuple(snapshots), rows=tuple(rows), files=files, kept=(*kept, *not_deleted))
 
 
 def _staging_age_ms(store: MetastoreStore, tables: TableOperations, name: ViewName, storage: Table, now_ms: int) -> int:

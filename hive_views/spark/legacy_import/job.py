@@ -384,7 +384,7 @@ def _scan(importer: Importer, names: list[ViewName]) -> _ScannedViews:
     return _ScannedViews([scan_row(row, importer.options) for row in rows if is_legacy(row)], unreadable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _PlanTask:
     """Views to plan, and the plan entries of their direct and transitive sources."""
 
@@ -412,13 +412,13 @@ def _plan_task(
                 transitive_sources[source] = None
                 waiting.append(source)
     return _PlanTask(
-        tuple(order.views[name] for name in names),
-        {name: order.sources[name] for name in names},
-        {name: order.cycle_of(name) for name in names},
-        tuple(order.views[name] for name in transitive_sources if name not in names),
-        {name: entries[name] for name in transitive_sources if name in entries},
-        {name: loaded[name] for name in transitive_sources if name in loaded},
-        read_views.intersection(names),
+        views=tuple(order.views[name] for name in names),
+        sources={name: order.sources[name] for name in names},
+        cycles={name: order.cycle_of(name) for name in names},
+        transitive_sources=tuple(order.views[name] for name in transitive_sources if name not in names),
+        entries={name: entries[name] for name in transitive_sources if name in entries},
+        loaded={name: loaded[name] for name in transitive_sources if name in loaded},
+        has_readers=read_views.intersection(names),
     )
 
 

@@ -55,7 +55,7 @@ class TimeTravel:
     start: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableRead:
     """One place at which a statement reads a table or view by its name. All offsets are in characters."""
 
@@ -234,7 +234,7 @@ def _possible_read(listed: list[SparkToken], index: int) -> TableRead:
         if not (following[:1] == ["."] and last + 2 < len(listed) and listed[last + 2].kind in _NAME_KINDS):
             break
         last += 2
-    return TableRead(tuple(parts), listed[index].start, listed[last].end, None)
+    return TableRead(parts=tuple(parts), start=listed[index].start, end=listed[last].end, alias_offset=None)
 
 
 def _body_of_function(sql: str) -> str:
@@ -361,7 +361,14 @@ def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: Pla
     is_argument = preceding == ["TABLE", "("]
     allows_alias = preceding[-1:] not in (["TABLE"], ["LIKE"]) and not is_argument
     alias_offset = tokens[at - 1].end if allows_alias and alias is None else None
-    return TableRead(name.parts, name.start, read_end, alias_offset, time_travel, is_argument)
+    return TableRead(
+        parts=name.parts,
+        start=name.start,
+        end=read_end,
+        alias_offset=alias_offset,
+        time_travel=time_travel,
+        is_argument=is_argument,
+    )
 
 
 def _after_bracket(tokens: list[SparkToken], opening: int) -> int:

@@ -73,7 +73,9 @@ def run(metastore: MetastoreProcess) -> Iterator[Run]:
 
 def legacy(database: str) -> LegacyView:
     """Return a view in a database, for queries."""
-    return LegacyView(ViewName(database, "v"), Writer.HIVE, Dialect.HIVE, "", database, ())
+    return LegacyView(
+        name=ViewName(database, "v"), writer=Writer.HIVE, dialect=Dialect.HIVE, sql="", database=database, columns=()
+    )
 
 
 def execute(hive: HiveServer, statement: str, database: str = "default") -> None:

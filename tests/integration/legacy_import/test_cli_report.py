@@ -93,7 +93,7 @@ def test_verify_mode_defaults_to_columns_on_spark(wanted, spark, elsewhere, cata
 
 
 def test_report_names_differing_views_and_the_revert_command(capsys):
-    print_report(ImportReport((), (), file="j", complete=False, differing=("a.b",)))
+    print_report(ImportReport(entries=(), cycles=(), file="j", complete=False, differing=("a.b",)))
     output = capsys.readouterr().out
     assert "1 view is not as before to Spark: a.b." in output
     assert "hive-views import revert --journal j --view NAME" in output

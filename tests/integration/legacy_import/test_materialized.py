@@ -446,10 +446,10 @@ def test_forced_revert_keeps_unrelated_table_that_row_names(
     unrelated = catalog.create_table((market, "unrelated"), pa.schema([("id", pa.int64())]))
     row = raw.get_table(market, ViewName.parse(old.name).name)
     forged = StoragePlan(
-        StorageAction.REGISTERED,
-        ViewName(market, "unrelated"),
-        row.parameters["uuid"] if is_own_uuid else "",
-        unrelated.metadata_location,
+        action=StorageAction.REGISTERED,
+        table=ViewName(market, "unrelated"),
+        view_uuid=row.parameters["uuid"] if is_own_uuid else "",
+        location=unrelated.metadata_location,
     )
     row.parameters[LEGACY_STORAGE] = forged.to_text()
     raw.alter_table_with_environment_context(row.dbName, row.tableName, row, None)

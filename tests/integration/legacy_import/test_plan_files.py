@@ -128,7 +128,7 @@ def test_name_with_dots_survives_plan_and_journal(tmp_path: Path):
     plan = replace(plan, entries=(replace(plan.entries[0], name=odd, target=odd, reads=(odd,)),), cycles=((odd,),))
     assert read_plan(write_plan(plan)) == plan
     with Journal(path, plan) as journal:
-        journal.announce([Announcement(odd, odd, "row", "backup", "location")])
+        journal.announce([Announcement(name=odd, target=odd, row="row", backup="backup", metadata_location="location")])
         journal.record_outcome(replace(planned_outcome(plan.entries[0]), blocked_by=odd))
         journal.record_revert(odd, "reverted")
     found = read_journal(path)

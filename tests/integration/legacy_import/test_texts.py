@@ -105,7 +105,7 @@ def test_invalid_rename_rules_are_rejected(rule):
 
 
 def test_first_matching_rule_applies_before_the_database():
-    options = ImportOptions((RenameRule.parse("a_*:b_*"), RenameRule.parse("a_x:never")), to_database="Target")
+    options = ImportOptions(renames=(RenameRule.parse("a_*:b_*"), RenameRule.parse("a_x:never")), to_database="Target")
     assert options.rename(ViewName("d", "a_x")) == ViewName("d", "b_x")
     assert options.target_of(ViewName("d", "a_x")) == ViewName("target", "b_x")
 

@@ -80,19 +80,19 @@ def detected(database: str, declared: DeclaredSchema, version: str) -> Schema:
         kind = "varchar2" if database == "oracle" and kind == "varchar" else kind
         charset = "latin1" if database == "mysql" and ("char" in kind or "text" in kind) else None
         size = None if length is None else -1 if length == "max" else int(length)
-        return Column(name, kind, size, nullable, default, charset)
+        return Column(name=name, type=kind, length=size, nullable=nullable, default=default, charset=charset)
 
     tables = [
         Table(
-            name.lower() if name in LOCK_TABLES and is_lower(database, version) else name,
-            tuple(
+            name=name.lower() if name in LOCK_TABLES and is_lower(database, version) else name,
+            columns=tuple(
                 column(key, item.type, item.length, item.nullable, item.default) for key, item in table.columns.items()
             ),
-            tuple(Index(f"I{number}", columns) for number, columns in enumerate(sorted(table.indexes))),
+            indexes=tuple(Index(f"I{number}", columns) for number, columns in enumerate(sorted(table.indexes))),
         )
         for name, table in declared.items()
     ]
-    return Schema(database, tuple(tables), version_rows=(version,), rows=Rows(tables=1))
+    return Schema(dialect=database, tables=tuple(tables), version_rows=(version,), rows=Rows(tables=1))
 
 
 LOCK_TABLES = ("HIVE_LOCKS", "NEXT_LOCK_ID", "AUX_TABLE", "MATERIALIZATION_REBUILD_LOCKS")

@@ -65,9 +65,9 @@ class OldMetastore(EmbeddedMetastore):
     def _prepare(self) -> Launch:
         launch = super()._prepare()
         return Launch(
-            launch.java,
-            (*launch.class_path, str(self._driver)),
-            launch.serve,
+            java=launch.java,
+            class_path=(*launch.class_path, str(self._driver)),
+            serve=launch.serve,
             options=launch.options,
             environment=launch.environment,
             max_memory_mb=launch.max_memory_mb,
@@ -92,7 +92,13 @@ def metastore(directory: Path, version: str, databases: Databases, address: Addr
     if isinstance(databases, SqlDatabases):
         if version == "2.3.10":
             return OldMetastore(directory, databases, address)
-        database = Database(databases.server.kind, databases.server.port, address.database, "hive", PASSWORD)
+        database = Database(
+            kind=databases.server.kind,
+            port=databases.server.port,
+            name=address.database,
+            user="hive",
+            password=PASSWORD,
+        )
         return StandaloneMetastore(directory, version=version, database=database, cache=CACHE)
     if version == "2.3.10":
         return EmbeddedMetastore(directory, properties={"datanucleus.schema.autoCreateAll": "false"})

@@ -63,7 +63,9 @@ def upgrade_by_hive(directory: Path, databases: SqlDatabases, address: Address) 
     if databases.server.kind == "mysql":
         run_scripts(databases, address, TARGET)
         return
-    database = Database(databases.server.kind, databases.server.port, address.database, "hive", PASSWORD)
+    database = Database(
+        kind=databases.server.kind, port=databases.server.port, name=address.database, user="hive", password=PASSWORD
+    )
     with _UpgradedMetastore(directory, version=TARGET, database=database, cache=CACHE):
         pass
 

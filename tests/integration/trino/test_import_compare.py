@@ -65,7 +65,15 @@ def test_texts_and_checksums_are_equal_in_trino_and_spark(
     trino.query(
         f"CREATE TABLE hive.{database}.all_types WITH (format = 'ORC') AS SELECT * FROM (VALUES {rows}) t ({names})"
     )
-    view = LegacyView(ViewName(database, "v"), Writer.TRINO, Dialect.TRINO, "", database, (), catalog="hive")
+    view = LegacyView(
+        name=ViewName(database, "v"),
+        writer=Writer.TRINO,
+        dialect=Dialect.TRINO,
+        sql="",
+        database=database,
+        columns=(),
+        catalog="hive",
+    )
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     with connect_trino(f"trino://alice@127.0.0.1:{trino.port}") as server:
         pairs = zip(

@@ -44,20 +44,31 @@ def line(number: int) -> ReportEntry:
         new_text=new if number % 3 else old,
         changes=("column code changes from varchar(10) to string",) if number % 4 == 0 else (),
     )
-    outcome = ImportOutcome(name, entry.target, ImportStatus.CONVERTED, seconds=0.02 + number / 1e4, writing=0.015)
+    outcome = ImportOutcome(
+        name=name, target=entry.target, status=ImportStatus.CONVERTED, seconds=0.02 + number / 1e4, writing=0.015
+    )
     if number % 10 == 3:
         text = f"{name} reads {name.database}.gone_{number}, which is not there"
-        outcome = ImportOutcome(name, entry.target, ImportStatus.REFUSED, Reason.MISSING_TABLE, text)
+        outcome = ImportOutcome(
+            name=name, target=entry.target, status=ImportStatus.REFUSED, reason=Reason.MISSING_TABLE, text=text
+        )
     if number % 10 == 4:
         below = line(number - 1).entry.name
         text = f"it reads {below}, and {below} was not converted"
-        outcome = ImportOutcome(name, entry.target, ImportStatus.BLOCKED, Reason.BLOCKED, text, blocked_by=below)
+        outcome = ImportOutcome(
+            name=name,
+            target=entry.target,
+            status=ImportStatus.BLOCKED,
+            reason=Reason.BLOCKED,
+            text=text,
+            blocked_by=below,
+        )
     return ReportEntry(entry, outcome)
 
 
 @pytest.fixture(scope="module")
 def report() -> ImportReport:
-    return ImportReport(tuple(line(number) for number in range(VIEWS)), (("a.b", "a.c"),))
+    return ImportReport(entries=tuple(line(number) for number in range(VIEWS)), cycles=(("a.b", "a.c"),))
 
 
 @pytest.fixture(scope="module")
@@ -149,14 +160,26 @@ def test_hostile_texts_are_escaped(browser):
     for number, bad in enumerate(HOSTILE):
         name = ViewName(bad, bad)
         entry = PlanEntry(
-            name, name, Writer.HIVE, bad, PlanStatus.READY, fingerprint=bad, reads=(name,), changes=(bad,)
+            name=name,
+            target=name,
+            writer=Writer.HIVE,
+            dialect=bad,
+            status=PlanStatus.READY,
+            fingerprint=bad,
+            reads=(name,),
+            changes=(bad,),
         )
         entry = replace(entry, old_text=f"SELECT {bad}", new_text=f"SELECT {bad} {bad}")
         status = ImportStatus.REFUSED if number % 2 else ImportStatus.CONVERTED
         lines.append(
-            ReportEntry(entry, ImportOutcome(name, name, status, Reason.UNREADABLE, bad, metadata_location=bad))
+            ReportEntry(
+                entry,
+                ImportOutcome(
+                    name=name, target=name, status=status, reason=Reason.UNREADABLE, text=bad, metadata_location=bad
+                ),
+            )
         )
-    report = ImportReport(tuple(lines), (tuple(HOSTILE),))
+    report = ImportReport(entries=tuple(lines), cycles=(tuple(HOSTILE),))
     report = replace(report, check_results={lines[0].entry.name: HOSTILE[4]})
     browser.open(render_report_page(report, "</title><script>window.escaped=1</script>"))
     views = report_data(report, "")["views"]
@@ -174,7 +197,7 @@ def test_hostile_texts_are_escaped(browser):
 
 
 def test_empty_report_shows_a_message(browser):
-    browser.open(render_report_page(ImportReport((), ()), "nothing"))
+    browser.open(render_report_page(ImportReport(entries=(), cycles=()), "nothing"))
     assert browser.run(COUNT) == "0 views"
     assert browser.run("return document.getElementById('nothing').checkVisibility()")
     assert browser.console() == []

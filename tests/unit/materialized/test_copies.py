@@ -38,7 +38,9 @@ def view(name: str, sql: str, columns: dict[str, IcebergType] = COLUMNS) -> Mate
         now_ms=1000,
     )
     row = read_row(new_row(view_name, metadata, f"file:/db/{name}/metadata/0.metadata.json", CONFIG, now_s=0))
-    return MaterializedView(view_name, Layout.REGISTERED, row, metadata, None, None)
+    return MaterializedView(
+        name=view_name, layout=Layout.REGISTERED, row=row, metadata=metadata, storage_name=None, storage=None
+    )
 
 
 MV = view("mv", "SELECT id, shop, amount FROM sales")

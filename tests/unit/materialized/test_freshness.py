@@ -206,9 +206,12 @@ operations = st.lists(st.sampled_from(("append", "replace", "overwrite", "delete
 
 
 def chain(names: list[str], expired: int = 0) -> TableState:
-    snapshots = {number: SnapshotInfo(number - 1 or None, name, 0) for number, name in enumerate(names, start=1)}
+    snapshots = {
+        number: SnapshotInfo(parent=number - 1 or None, operation=name, schema_id=0)
+        for number, name in enumerate(names, start=1)
+    }
     kept = {number: fact for number, fact in snapshots.items() if number > expired}
-    return TableState("u", len(names) or NO_SNAPSHOT, 0, kept)
+    return TableState(uuid="u", snapshot_id=len(names) or NO_SNAPSHOT, schema_id=0, snapshots=kept)
 
 
 @given(operations, st.integers(0, 6), st.integers(0, 6))
@@ -241,10 +244,18 @@ def first_action(
     sql: str, before: tuple[NestedField, ...], now: tuple[NestedField, ...], operation: str = "append", **recorded
 ) -> str:
     """The first plan for a view of `db.t` and `db.u`, of which `t` got the columns `now` and a further snapshot."""
-    snapshots = {10: SnapshotInfo(None, "append", 0), 11: SnapshotInfo(10, operation, 1)}
-    before_table = TableState("uuid-t", 10, 0, snapshots, {0: before, 1: now})
-    tables = {T: replace(before_table, snapshot_id=11, schema_id=1 if before != now else 0), U: TableState(
-        "uuid-u", 10, 0, snapshots, {0: (A, NestedField(4, "s", StringType()))})}  # fmt: skip
+    snapshots = {
+        10: SnapshotInfo(parent=None, operation="append", schema_id=0),
+        11: SnapshotInfo(parent=10, operation=operation, schema_id=1),
+    }
+    before_table = TableState(
+        uuid="uuid-t", snapshot_id=10, schema_id=0, snapshots=snapshots, columns={0: before, 1: now}
+    )
+    u_columns = {0: (A, NestedField(4, "s", StringType()))}
+    tables = {
+        T: replace(before_table, snapshot_id=11, schema_id=1 if before != now else 0),
+        U: TableState(uuid="uuid-u", snapshot_id=10, schema_id=0, snapshots=snapshots, columns=u_columns),
+    }
     state = RefreshState(
         1,
         tuple(

@@ -50,7 +50,11 @@ def inlined(sql: str, columns: str, **types: IcebergType) -> str:
     fields = tuple(NestedField(number, name, kind) for number, (name, kind) in enumerate(types.items(), start=1))
     sources = Sources(
         ObservedState("uuid", 1),
-        tables={ViewName("db", "t"): TableState("uuid-t", 1, 0, {}, {0: fields})},
+        tables={
+            ViewName("db", "t"): TableState(
+                uuid="uuid-t", snapshot_id=1, schema_id=0, snapshots={}, columns={0: fields}
+            )
+        },
         views={ViewName("db", "v"): view(sql, columns)},
     )
     return inline(NAME, view("SELECT * FROM v", columns), sources, frozenset({"prod"})).sql

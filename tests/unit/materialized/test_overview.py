@@ -11,21 +11,38 @@ from hive_views.materialized.results import ListedView, PastRefresh
 from hive_views.materialized.state.refresh_state import RefreshState
 
 LOW, MIDDLE, TOP = (ViewName("db", name) for name in ("low", "middle", "<b>top</b>"))
-REFRESH = PastRefresh(1, 2, RefreshState(1, (), 0), "keys", "rows were changed", 1.5, 3000, 7, 100)
+REFRESH = PastRefresh(
+    snapshot_id=1,
+    timestamp_ms=2,
+    state=RefreshState(1, (), 0),
+    action="keys",
+    why="rows were changed",
+    seconds=1.5,
+    rows=3000,
+    written=7,
+    bytes=100,
+)
 STATUSES = (
-    ListedView(LOW, Layout.REGISTERED, Freshness(Verdict.FRESH), REFRESH, "1 hour", ()),
     ListedView(
-        MIDDLE,
-        Layout.TABLE,
-        Freshness(Verdict.STALE, (StalenessReason(Cause.CHANGED, LOW, "snapshot 1", "snapshot 2"),)),
-        None,
-        None,
-        (LOW,),
+        name=LOW,
+        layout=Layout.REGISTERED,
+        freshness=Freshness(Verdict.FRESH),
+        last=REFRESH,
+        target_lag="1 hour",
+        reads=(),
     ),
     ListedView(
-        TOP,
-        Layout.ATTACHED,
-        Freshness(Verdict.UNKNOWN),
+        name=MIDDLE,
+        layout=Layout.TABLE,
+        freshness=Freshness(Verdict.STALE, (StalenessReason(Cause.CHANGED, LOW, "snapshot 1", "snapshot 2"),)),
+        last=None,
+        target_lag=None,
+        reads=(LOW,),
+    ),
+    ListedView(
+        name=TOP,
+        layout=Layout.ATTACHED,
+        freshness=Freshness(Verdict.UNKNOWN),
         reads=(LOW, MIDDLE),
         failure=FailedRefresh(9, 1.0, "disk <full>"),
     ),

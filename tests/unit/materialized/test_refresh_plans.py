@@ -41,11 +41,15 @@ def planned(
     kind = kind or LongType()
     tables = {}
     for (database, name), columns in COLUMNS.items():
-        first = SnapshotInfo(None, "append", 0, has_delete_files=False, rows=1_000_000, changed_rows=1_000_000)
-        snapshots = {10: first, 11: last or SnapshotInfo(10, operation, 0)}
+        first = SnapshotInfo(
+            parent=None, operation="append", schema_id=0, has_delete_files=False, rows=1_000_000, changed_rows=1_000_000
+        )
+        snapshots = {10: first, 11: last or SnapshotInfo(parent=10, operation=operation, schema_id=0)}
         fields = tuple(NestedField(at, column, kind) for at, column in enumerate(columns, start=1))
         snapshot_id = 11 if name == changed else 10
-        tables[ViewName(database, name)] = TableState(f"uuid-{name}", snapshot_id, 0, snapshots, {0: fields})
+        tables[ViewName(database, name)] = TableState(
+            uuid=f"uuid-{name}", snapshot_id=snapshot_id, schema_id=0, snapshots=snapshots, columns={0: fields}
+        )
     sources = tuple(
         SourceState(SourceKind.TABLE, name, table.uuid, 10, schema_id=0, definition=table.definition(0))
         for name, table in tables.items()
@@ -83,7 +87,15 @@ def test_documented_plans(word: str, rest: str, added: str, changed: str, other:
 
 
 def overwrite(rows: int | None, changed_rows: int | None, deletes: int | None = None) -> SnapshotInfo:
-    return SnapshotInfo(10, "overwrite", 0, deletes is not None, rows, changed_rows, deletes or 0)
+    return SnapshotInfo(
+        parent=10,
+        operation="overwrite",
+        schema_id=0,
+        has_delete_files=deletes is not None,
+        rows=rows,
+        changed_rows=changed_rows,
+        deletes=deletes or 0,
+    )
 
 
 AVERAGES = "SELECT a, avg(b) AS m FROM t GROUP BY a"
@@ -121,7 +133,17 @@ def test_keys_are_not_searched_if_everything_costs_less(
         (overwrite(1_000_000, 1, deletes=200_000), "full"),
         (overwrite(1_000_000, 200_001, deletes=0), "full"),
         (overwrite(1_000_000, None, deletes=1), "keys"),  # not recorded
-        (SnapshotInfo(10, "replace", 0, True, 1_000_000, 2_000_000), "full"),  # all rows are in other files
+        (
+            SnapshotInfo(
+                parent=10,
+                operation="replace",
+                schema_id=0,
+                has_delete_files=True,
+                rows=1_000_000,
+                changed_rows=2_000_000,
+            ),
+            "full",
+        ),  # all rows are in other files
     ],
 )
 def test_only_rows_of_differing_files_count_if_files_are_compared(last: SnapshotInfo, action: str) -> None:

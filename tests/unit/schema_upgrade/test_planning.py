@@ -105,7 +105,10 @@ def _landmarked(version: str, stored: str) -> Schema:
             extra.setdefault(table, set()).update({column} if column else set())
     schema = assumed_schema("mysql", version)
     missing = [name for name in extra if schema.table(name) is None]
-    tables = tuple(Table(name, tuple(Column(column, "int") for column in sorted(extra[name]))) for name in missing)
+    tables = tuple(
+        Table(name=name, columns=tuple(Column(name=column, type="int") for column in sorted(extra[name])))
+        for name in missing
+    )
     return replace(schema, tables=schema.tables + tables, version_rows=(stored,))
 
 
@@ -162,10 +165,13 @@ def test_object_before_its_script_is_early() -> None:
 def test_columns_that_a_later_hive_script_reverts_are_not_recoded() -> None:
     def recoded(version: str, value: Column) -> set[str]:
         schema = assumed_schema("mariadb", version)
-        tables = (Table("TABLE_PARAMS", (value,)), *(table for table in schema.tables if table.name != "TABLE_PARAMS"))
+        tables = (
+            Table(name="TABLE_PARAMS", columns=(value,)),
+            *(table for table in schema.tables if table.name != "TABLE_PARAMS"),
+        )
         return {step.id for step in plan(replace(schema, tables=tables)).steps if step.kind is Kind.RECODE}
 
-    latin1_column = Column("PARAM_VALUE", "mediumtext", charset="latin1")
+    latin1_column = Column(name="PARAM_VALUE", type="mediumtext", charset="latin1")
     assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" in recoded("2.2.0", latin1_column)
     assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.1.0", latin1_column)
     assert "TABLE_PARAMS.PARAM_VALUE utf8mb4" not in recoded("2.2.0", replace(latin1_column, charset="utf8mb4"))

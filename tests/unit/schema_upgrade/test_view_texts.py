@@ -74,21 +74,21 @@ def test_suspicious_texts(text: str, expected: str | None) -> None:
 
 
 TRUNCATED = [
-    ("x" * 100, Column("t", "mediumtext"), False),
-    ("x" * 65_535, Column("t", "mediumtext"), True),
-    ("x" * 65_534, Column("t", "text"), True),
-    ("é" * 32_767, Column("t", "text"), True),
-    ("x" * 32_700, Column("t", "long varchar"), True),
-    ("x" * 4_000, Column("t", "varchar", 4000), True),
-    ("x" * 3_000, Column("t", "varchar", 4000), False),
-    ("x" * 1_000_000, Column("t", "text", None), False),
+    ("x" * 100, Column(name="t", type="mediumtext"), False),
+    ("x" * 65_535, Column(name="t", type="mediumtext"), True),
+    ("x" * 65_534, Column(name="t", type="text"), True),
+    ("é" * 32_767, Column(name="t", type="text"), True),
+    ("x" * 32_700, Column(name="t", type="long varchar"), True),
+    ("x" * 4_000, Column(name="t", type="varchar", length=4000), True),
+    ("x" * 3_000, Column(name="t", type="varchar", length=4000), False),
+    ("x" * 1_000_000, Column(name="t", type="text", length=None), False),
 ]
 
 
 @pytest.mark.parametrize(("text", "column", "expected"), TRUNCATED)
 def test_truncated_texts(text: str, column: Column, expected: bool) -> None:
     if column.type == "text" and len(text) == 1_000_000:
-        column = Column("t", "clob")
+        column = Column(name="t", type="clob")
     assert is_truncated(text, column) is expected
 
 

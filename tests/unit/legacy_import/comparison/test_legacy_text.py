@@ -55,9 +55,13 @@ def history(legacy: Mapping[ViewName, Row], *, announced: bool) -> History:
         )
         for view in scanned
     )
-    result = History(ImportPlan(entries))
+    result = History(plan=ImportPlan(entries))
     for row in legacy.values() if announced else ():
-        result.add_announcement(Announcement(row.name, row.name, row_to_text(row), "backup", "location"))
+        result.add_announcement(
+            Announcement(
+                name=row.name, target=row.name, row=row_to_text(row), backup="backup", metadata_location="location"
+            )
+        )
     return result
 
 
