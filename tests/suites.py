@@ -31,6 +31,8 @@ EXTENDED = (
     "integration/cli/test_metastore.py",
     "integration/docker",
     "integration/docs/test_guides.py",
+    "integration/hdfs/test_addresses.py",
+    "integration/hdfs/test_faults.py",
     "integration/hive",
     "integration/legacy_import/test_other_target.py",
     "integration/legacy_import/test_kill.py",
