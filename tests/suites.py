@@ -33,6 +33,7 @@ EXTENDED = (
     "integration/docs/test_guides.py",
     "integration/hdfs/test_addresses.py",
     "integration/hdfs/test_faults.py",
+    "integration/hdfs/test_kerberos.py",
     "integration/hive",
     "integration/legacy_import/test_other_target.py",
     "integration/legacy_import/test_kill.py",

@@ -23,6 +23,7 @@ from pyiceberg.io import HDFS_HOST, HDFS_PORT
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
+from hive_views.config import KEYTAB_FILE, KEYTAB_PRINCIPAL
 from hive_views.errors import InvalidPropertyError
 from hive_views.io.locations import HDFS_SCHEMES, split
 
@@ -42,7 +43,7 @@ default, which is for name services, for 3 minutes (0.14.7)."""
 _BATCH = 1000
 """The number of entries of a listing for which one reply is waited for; a NameNode sends as many at once."""
 
-_ERROR = re.compile(r'\w+\((?:"(?P<kind>[\w.$]+)", )?"(?P<message>.*)"\)', re.DOTALL)
+_ERROR = re.compile(r'\w+\((?:GssMajorCodes .*, \d+, |"(?P<kind>[\w.$]+)", )?"(?P<message>.*)"\)', re.DOTALL)
 """The text of hdfs-native's RuntimeError; `kind` is the class of the NameNode's exception, if it is one."""
 
 _STACK_TRACE = re.compile(r"(\\n|\n)(\\t|\t)at .*", re.DOTALL)
@@ -59,6 +60,8 @@ _ADVICE = {
     "fs.defaultFS": _CONFIGURATION,
     "No NameNode hosts": _CONFIGURATION,
     "must contain a host": _CONFIGURATION,
+    "Kerberos credentials": f"Get a ticket with kinit, or set {KEYTAB_FILE} and {KEYTAB_PRINCIPAL}",
+    "icket expired": f"Get a new ticket with kinit, or set {KEYTAB_FILE} and {KEYTAB_PRINCIPAL}",
     "fallback mount": "hdfs-native needs fs.viewfs.mounttable.NAME.linkFallback, which Hadoop's client does not",
 }
 """What to do about an error, by a part of its message."""
@@ -92,7 +95,7 @@ class HdfsFileIO(PyArrowFileIO):
 
         def by_scheme(scheme: str, host: str | None = None) -> FileSystem:
             if scheme in HDFS_SCHEMES:
-                return PyFileSystem(HdfsHandler(_url(scheme, host, self.properties), _timeout_s(self.properties)))
+                return PyFileSystem(HdfsHandler(_url(scheme, host, self.properties), self.properties))
             return other(scheme, host)
 
         self.fs_by_scheme = lru_cache(by_scheme)
@@ -101,11 +104,11 @@ class HdfsFileIO(PyArrowFileIO):
 class HdfsHandler(FileSystemHandler):  # type: ignore[misc]
     """The operations that PyArrow needs of a file system, on one NameNode, name service or mount table."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, properties: Properties) -> None:
         """Create the object for a URL without a path; raises OSError if it cannot be resolved."""
         self._url = url
-        self._timeout_s = timeout_s
-        self._client = _connect(url)
+        self._timeout_s = _timeout_s(properties)
+        self._client = _connect(url, properties.get(KEYTAB_FILE), properties.get(KEYTAB_PRINCIPAL))
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same file system."""
@@ -277,15 +280,15 @@ def _send(request: Callable[[], Result], reply: Future[Result]) -> None:
         reply.set_exception(error)
 
 
-def _connect(url: str) -> Client:
+def _connect(url: str, keytab: str | None, principal: str | None) -> Client:
     scheme, host, _ = split(url)
     has_port = ":" in host
     try:
-        return Client(url, _SINGLE_NAMENODE if has_port else None)
+        return Client(url, _SINGLE_NAMENODE if has_port else None, kerberos_principal=principal, kerberos_keytab=keytab)
     except RuntimeError as error:
         # Not a name service of the configuration, hence a host.
         if scheme == "hdfs" and host and not has_port and "No NameNode hosts found" in str(error):
-            return _connect(f"{url}:{DEFAULT_PORT}")
+            return _connect(f"{url}:{DEFAULT_PORT}", keytab, principal)
         raise _os_error(error, url) from error
 
 

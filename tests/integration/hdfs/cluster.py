@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,33 @@ _DATANODES = 3
 to the client's first request, which the client repeats after 0.4 s (Hadoop's) or 0.5 s (hdfs-native)."""
 
 _START_S = 120.0
+
+
+_OPENED = ("--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",)
+
+
+@dataclass(frozen=True)
+class Kerberos:
+    """The identity of all nodes in a realm."""
+
+    principal: str
+    keytab: Path
+    configuration: Path
+    """The `krb5.conf`."""
+
+    def settings(self) -> dict[str, str]:
+        """Return the properties of Hadoop that let the nodes authenticate their clients, and each other."""
+        nodes = ("dfs.namenode", "dfs.datanode", "dfs.secondary.namenode")
+        return {
+            "hadoop.security.authentication": "kerberos",
+            "dfs.block.access.token.enable": "true",
+            "dfs.data.transfer.protection": "authentication",
+            "ignore.secure.ports.for.testing": "true",
+            "dfs.web.authentication.kerberos.principal": self.principal,
+            "dfs.web.authentication.kerberos.keytab": str(self.keytab),
+            **{f"{node}.kerberos.principal": self.principal for node in nodes},
+            **{f"{node}.keytab.file": str(self.keytab) for node in nodes},
+        }
 
 
 class Hdfs:
@@ -105,13 +133,15 @@ class Hdfs:
 
 @contextmanager
 def hdfs(
-    directory: Path, *, namenodes: int = 1, settings: Mapping[str, str] | None = None, datanodes: int = _DATANODES
+    directory: Path, *, namenodes: int = 1, datanodes: int = _DATANODES, kerberos: Kerberos | None = None
 ) -> Iterator[Hdfs]:
     """Run an HDFS for the body of a `with` statement."""
     jars = find_jars("the tests")
     (minicluster,) = fetch((_MINICLUSTER,), CACHE)
     directory.mkdir(parents=True, exist_ok=True)
     options = ["-Xmx640m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    if kerberos is not None:
+        options += [f"-Djava.security.krb5.conf={kerberos.configuration}", *_OPENED]
     class_path = os.pathsep.join([str(minicluster), f"{jars}{os.sep}*"])
     with (directory / "hdfs.log").open("wb") as log:
         process = GatewayProcess([find_java("the tests"), *options, "-cp", class_path], stderr=log, cwd=directory)
@@ -119,8 +149,12 @@ def hdfs(
         with process.gateway(time.monotonic() + _START_S) as gateway:
             jvm = gateway.jvm
             configuration = jvm.org.apache.hadoop.conf.Configuration()
-            for key, value in (settings or {}).items():
-                configuration.set(key, value)
+            if kerberos is not None:
+                for key, value in kerberos.settings().items():
+                    configuration.set(key, value)
+                users = jvm.org.apache.hadoop.security.UserGroupInformation
+                users.setConfiguration(configuration)
+                users.loginUserFromKeytab(kerberos.principal, str(kerberos.keytab))
             builder = getattr(jvm.org.apache.hadoop.hdfs, "MiniDFSCluster$Builder")
             building = builder(configuration, jvm.java.io.File(str(directory / "data"))).numDataNodes(datanodes)
             if namenodes == 2:
