@@ -44,6 +44,8 @@ class Kerberos:
             "dfs.block.access.token.enable": "true",
             "dfs.data.transfer.protection": "authentication",
             "ignore.secure.ports.for.testing": "true",
+            "hadoop.proxyuser.ann.hosts": "*",
+            "hadoop.proxyuser.ann.groups": "*",
             "dfs.web.authentication.kerberos.principal": self.principal,
             "dfs.web.authentication.kerberos.keytab": str(self.keytab),
             **{f"{node}.kerberos.principal": self.principal for node in nodes},

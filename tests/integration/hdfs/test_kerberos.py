@@ -70,6 +70,13 @@ def test_keytab_takes_the_place_of_a_ticket(open_catalog, secured, cluster, esta
     assert catalog.drop_view(f"{database}.v", purge_files=True).steps[0].remaining_files == ()
 
 
+def test_proxy_user_of_hadoop_owns_the_files(open_catalog, kdc, monkeypatch, secured, estate, ann, database):
+    kdc.log_in(ann, "ann")
+    monkeypatch.setenv("HADOOP_PROXY_USER", "bob")
+    view = open_catalog().create_view(f"{database}.v", SCHEMA, version(database), location=f"{estate}/{database}/v")
+    assert secured.owner(view.metadata_location) == "bob"
+
+
 def test_keytab_is_not_needed_without_kerberos(open_catalog, monkeypatch, cluster, ann, database):
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     keytab = {"hive-views.keytab-file": str(ann), "hive-views.keytab-principal": f"ann@{REALM}"}
