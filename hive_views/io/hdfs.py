@@ -87,7 +87,9 @@ class HdfsFileIO(PyArrowFileIO):
         scheme, host, path = self.parse_location(location, self.properties)
         handler = self.fs_by_scheme(scheme, host).handler
         with suppress(OSError):  # e.g. PathIsNotEmptyDirectoryException
-            return bool(handler.delete(path, recursive=False))
+            [info] = handler.get_file_info([path])
+            # The request would delete a file as well.
+            return info.type is FileType.Directory and handler.delete(path, recursive=False)
         return False
 
     def _add_hdfs(self) -> None:

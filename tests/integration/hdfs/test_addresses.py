@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hive_views.errors import MetadataWriteError
+from hive_views.io.empty_directories import remove_empty_tree
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.local_metastore.process import MetastoreProcess
 from tests.conftest import SERVER, started
@@ -119,6 +120,22 @@ def test_pickled_file_io_reads_hdfs(open_catalog, cluster, database):
     copy = pickle.loads(pickle.dumps(table.io))
     assert copy.new_input(table.metadata_location).exists()
     assert not copy.new_input(f"{table.metadata_location}.none").exists()
+
+
+def test_only_empty_directories_are_removed(cluster, database):
+    directory = f"{cluster.uri}/warehouse/{database}.db"
+    files = MetadataFiles({})
+    for name in ("a/file", "b/c/file"):
+        with files.io(directory).new_output(f"{directory}/{name}").create(overwrite=True) as stream:
+            stream.write(b"content")
+    assert files.delete(f"{directory}/b/c/file")
+    assert not files.remove_empty_directory(f"{directory}/a")
+    assert not files.remove_empty_directory(f"{directory}/a/file")
+    assert not files.remove_empty_directory(f"{directory}/none")
+    remove_empty_tree(files, f"{directory}/b/c", f"{directory}/b")
+    path = f"/warehouse/{database}.db"
+    assert (cluster.files(path), cluster.empty_directories(path)) == ({f"{path}/a/file"}, set())
+    assert files.delete(f"{directory}/a/file")
 
 
 def test_missing_client_is_named(cluster):

@@ -87,6 +87,7 @@ def test_view_is_created_changed_renamed_and_purged(store, catalog, database, lo
         catalog.load_view(f"{database}.w")
 
 
+@pytest.mark.swaps  # where a late request can convert the view again, the files are kept
 def test_import_and_revert_leave_nothing(store, catalog, raw, database, location, tmp_path):
     raw.create_table(table_row(database, "orders", [("id", "bigint")]))
     rows = {}
