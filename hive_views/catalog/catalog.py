@@ -516,8 +516,9 @@ class HiveViewCatalog(TableCatalog):
         """
         from hive_views.dependencies.graph import reject_cycle
 
-        source, target = self._name(from_identifier), check_new_table(self.store.client, self._name(to_identifier))
+        source = self._name(from_identifier)
         loaded = load_view(self.store, source)
+        target = check_new_table(self.store.client, self._name(to_identifier))
         if target.database != source.database:
             self.store.client.get_database(target.database)
         precondition = reject_cycle(self.store, target, loaded.metadata.current_version())

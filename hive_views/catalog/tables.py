@@ -15,14 +15,16 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hive_metastore.ttypes import EnvironmentContext, InvalidOperationException, NoSuchObjectException
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import PropertiesUpdateSummary
-from pyiceberg.catalog.hive import OWNER, HiveCatalog
+from pyiceberg.catalog.hive import DO_NOT_UPDATE_STATS, OWNER, HiveCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, Table
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
+from pyiceberg.table.update import AssertTableUUID
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from hive_views.catalog.configuration import with_configuration
@@ -199,7 +201,7 @@ class TableCatalog(HiveCatalog):
             NoSuchNamespaceError: If the database does not exist.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
-        name = self._name_for_table(identifier)
+        name = self._name_for_table(identifier, location)
         with _OutcomeGuard(name, self.store.files):
             return super().create_table(name.identifier, schema, location, partition_spec, sort_order, properties)
 
@@ -219,7 +221,7 @@ class TableCatalog(HiveCatalog):
             TableAlreadyExistsError: If a table has the name.
             NoSuchNamespaceError: If the database does not exist.
         """
-        name = self._name_for_table(identifier)
+        name = self._name_for_table(identifier, location)
         return super().create_table_transaction(
             name.identifier, schema, location, partition_spec, sort_order, properties
         )
@@ -235,7 +237,7 @@ class TableCatalog(HiveCatalog):
             InvalidMetadataError: If the file is larger than 256 MiB (decompressed), or its gzip data is corrupt.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
-        name = self._name_for_table(identifier)
+        name = self._name_for_table(identifier, metadata_location)
         # Checks the size and the content. PyIceberg reads the file again, without checks.
         parse_table_metadata(self.store.files.read_table_text(metadata_location), metadata_location)
         with _OutcomeGuard(name):
@@ -285,7 +287,7 @@ class TableCatalog(HiveCatalog):
             DependentsError: If the behavior (or strict mode) forbids the drop; the error names every dependent.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
-        from hive_views.dependencies.drop import DropStep, text_of_row
+        from hive_views.dependencies.drop import DropBehavior, DropStep, text_of_row
         from hive_views.metastore.hive_table_text import check_droppable
 
         name = self._table_name(identifier)
@@ -295,7 +297,9 @@ class TableCatalog(HiveCatalog):
             check_droppable(row)
             return row
 
-        require_table()
+        chosen = self._behavior(behavior)
+        if chosen is not DropBehavior.NONE:
+            require_table()  # before the lock and the search for dependents
 
         def drop_current() -> DropStep:
             row = require_table()
@@ -307,7 +311,7 @@ class TableCatalog(HiveCatalog):
                 name=name, kind=KINDS[row.kind], metadata_location=row.metadata_location, text=text_of_row(row)
             )
 
-        return self._drop_table(name, self._behavior(behavior), drop_current)
+        return self._drop_table(name, chosen, drop_current)
 
     def purge_table(self, identifier: str | Identifier) -> DropReport:  # type: ignore[override]  # as drop_table
         """Drop an Iceberg table, never a view, and delete its data and metadata files.
@@ -399,20 +403,22 @@ class TableCatalog(HiveCatalog):
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         source = self._table_name(from_identifier)
+        self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change  # imports sqlglot
 
             reject_breaking_change(self.store, source, "rename", None)
         target = check_new_table(self.store.client, self._name(to_identifier))
-        self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
         row = self.store.get_row(target)
         if row is not None:
             kind = "View" if row.kind.is_view else "Table"
             message = f"Cannot rename {source} to {target}. {kind} already exists"
             raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
-        self.store.client.get_database(target.database)
+        if target.database != source.database:
+            self.store.client.get_database(target.database)
         with _OutcomeGuard(source):
-            return super().rename_table(source.identifier, target.identifier)
+            self._rename_row(source, target)
+            return self.load_table(target.identifier)
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -426,7 +432,8 @@ class TableCatalog(HiveCatalog):
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         name = self._table_name(table.name())
-        self._reject_view(name)
+        if not any(isinstance(requirement, AssertTableUUID) for requirement in requirements):
+            self._reject_view(name)  # a new table: its metadata file is not written
         try:
             with _OutcomeGuard(name, self.store.files):
                 return super().commit_table(table, requirements, updates)
@@ -512,20 +519,39 @@ class TableCatalog(HiveCatalog):
         with _OutcomeGuard(row.name), self._client as client:
             client.drop_row(row.table)
 
+    def _rename_row(self, source: ViewName, target: ViewName) -> None:
+        """Change the name in a table's row, as PyIceberg does after a search for the target."""
+        with self._client as client:
+            try:
+                # Read again here: the change writes the whole row, and a commit since the first read would be lost.
+                table = client.get_table(source.database, source.name)
+                table.dbName, table.tableName = target.identifier
+                client.alter_table_with_environment_context(
+                    source.database, source.name, table, EnvironmentContext({DO_NOT_UPDATE_STATS: "true"})
+                )
+            except NoSuchObjectException as error:
+                raise NoSuchTableError(str(source), "dropped concurrently") from error
+            except InvalidOperationException as error:
+                raise NoSuchNamespaceError(target.database) from error
+
     # -- Names ---------------------------------------------------------------------------------------------------------
 
     def _database(self, namespace: str | Sequence[str]) -> str:
         return parse_namespace(namespace, catalog=self.name)
 
-    def _name_for_table(self, identifier: str | Sequence[str]) -> ViewName:
-        """Parse the name of a new table; raises if a row has it."""
+    def _name_for_table(self, identifier: str | Sequence[str], location: str | None) -> ViewName:
+        """Parse the name of a new table; raises if a row has it, or the database does not exist.
+
+        Without a location PyIceberg reads the database before it writes a file.
+        """
         name = check_new_table(self.store.client, self._name(identifier))
         row = self.store.get_row(name)
         if row is not None and row.kind.is_view:
             raise ViewAlreadyExistsError(str(name), "View with same name already exists: {}")
         if row is not None:
             raise TableAlreadyExistsError(str(name), "Table already exists: {}")
-        self.store.client.get_database(name.database)
+        if location:
+            self.store.client.get_database(name.database)
         return name
 
     def _name(self, identifier: str | Sequence[str]) -> ViewName:

@@ -16,8 +16,8 @@ from hive_views.errors import (
     MetadataFileError,
     MetadataFileNotFoundError,
 )
+from hive_views.io.empty_directories import remove_empty_directories
 from hive_views.io.listing import list_file_names
-from hive_views.io.local_directories import remove_empty_directories
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.io.table_files import METADATA_FILE_SUFFIXES
 from hive_views.spec.file_codec import metadata_directory
@@ -55,7 +55,7 @@ def delete_view_files(
         if belongs is None or (belongs and not files.delete(location)):
             remaining.add(location)
     for directory in directories:
-        remove_empty_directories(directory)
+        remove_empty_directories(files, directory)
     return sorted(remaining)
 
 

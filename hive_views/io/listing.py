@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import urlparse
 
 from hive_views.errors import MetadataFileError
+from hive_views.io.locations import HDFS_SCHEMES
 from hive_views.io.metadata_files import MetadataFiles
 
 
@@ -36,9 +37,13 @@ def list_entries(files: MetadataFiles, location: str, *, recursive: bool) -> Ite
     if not isinstance(io, PyArrowFileIO):
         return
     scheme, netloc, path = io.parse_location(location)
+    if scheme in HDFS_SCHEMES:
+        prefix = f"{scheme}://{netloc}"
+    else:
+        prefix = f"{scheme}://" if netloc else ("file:" if urlparse(location).scheme else "")
     selector = FileSelector(path, allow_not_found=True, recursive=recursive)
     for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
-        uri = f"{scheme}://{info.path}" if netloc else (f"file:{info.path}" if urlparse(location).scheme else info.path)
+        uri = f"{prefix}{info.path}"
         modified_ms = None if info.mtime_ns is None else info.mtime_ns // 1_000_000
         yield ListedEntry(uri, info.base_name, info.is_file, modified_ms, info.size or 0)
 

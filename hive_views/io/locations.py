@@ -17,10 +17,13 @@ _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/+[^/]")
 _SCHEME_ALIASES = {"": "file", "s3a": "s3", "s3n": "s3"}
 """Schemes that are other names of a storage, each with the scheme to which it is normalized."""
 
+HDFS_SCHEMES = ("hdfs", "viewfs")
+"""The schemes of HDFS: a NameNode or name service, and a mount table on the client."""
+
 
 def path_of(location: str) -> str:
     """Return the normalized path, equal for `file:/x`, `file:///x`, `/x`, `//x/`, `/y/../x` and `/%78`."""
-    return posixpath.normpath(f"/{unquote(_split(location)[2]).strip('/')}")
+    return posixpath.normpath(f"/{unquote(split(location)[2]).strip('/')}")
 
 
 def directory_of(location: str) -> str:
@@ -52,12 +55,13 @@ def steps_out(location: str) -> bool:
 
 def parts(location: str) -> list[str]:
     """Split a URI into its storage with host, and the components of the path."""
-    scheme, host, path = _split(location)
+    scheme, host, path = split(location)
     storage = _SCHEME_ALIASES.get(scheme, scheme)
     return [f"{storage}://{host}", *(part for part in path.split("/") if part not in ("", "."))]
 
 
-def _split(location: str) -> tuple[str, str, str]:
+def split(location: str) -> tuple[str, str, str]:
+    """Split a URI into its scheme in lower case, host, and path as written; empty where it has none."""
     match = _URI.fullmatch(location)
     assert match is not None, "every part may be empty"
     return (match[1] or "").lower(), match[2] or "", match[3]

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.io import FileIO, InputFile, OutputFile, load_file_io
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -31,7 +31,7 @@ from hive_views.errors import (
     MetadataWriteError,
     RefusedLocationError,
 )
-from hive_views.io.locations import is_absolute
+from hive_views.io.locations import HDFS_SCHEMES, is_absolute, split
 from hive_views.io.unanswered import UnansweredStorages
 from hive_views.spec.file_codec import (
     MAX_BYTES,
@@ -56,6 +56,9 @@ GOOGLE_RETRIES = timedelta(seconds=15)
 """For how long Google's client retries requests for a token or a file without an answer."""
 
 _GOOGLE = ("gs", "gcs")
+
+EXTRA_HDFS = "hive_views[hdfs]"
+"""The extra with hdfs-native and PyArrow."""
 
 
 def _is_no_fallback_warning(record: logging.LogRecord) -> bool:
@@ -102,7 +105,7 @@ class MetadataFiles:
         io = self._ios.get(key)
         if io is None:
             with self._mutex, _without_fallback_warnings():
-                loaded = _with_time_limit(load_file_io(self._properties, location), *key)
+                loaded = _with_time_limit(_load(self._properties, location), *key)
                 io = self._ios.setdefault(key, _guarded(loaded))
         return io
 
@@ -158,10 +161,10 @@ class MetadataFiles:
                 is_created = True
                 stream.write(data)
             sync_local_file(location)
-        except RefusedLocationError as error:
+        except MetadataFileError as error:
             raise MetadataWriteError(location, error.reason) from None
         except Exception as error:  # FileIOs raise the exceptions of their storages' clients
-            if is_created:
+            if is_created and not isinstance(error, TimeoutError):  # it would not answer the deletion either
                 self.delete(location)  # an incomplete file, e.g. on a full disk
             raise MetadataWriteError(location, _describe(error, location)) from error
 
@@ -185,6 +188,13 @@ class MetadataFiles:
             logger.warning("Could not delete the file %s: %s", location, reason)
             return reason
         return None
+
+    def remove_empty_directory(self, location: str) -> bool:
+        """Remove a directory of HDFS if it is empty; return whether it was removed. Other FileIOs cannot."""
+        with suppress(MetadataFileError):  # a location that is not allowed
+            remove = getattr(self.io(location), "remove_empty_directory", None)
+            return remove is not None and remove(location)
+        return False
 
     def _read_bytes(self, location: str, max_bytes: int = MAX_BYTES) -> bytes:
         try:
@@ -223,6 +233,37 @@ class MetadataFiles:
             raise MetadataFileNotFoundError(location) from None
         except (OSError, ValueError) as error:
             raise MetadataFileError(location, str(error)) from error
+
+
+def _load(properties: dict[str, str], location: str) -> FileIO:
+    """Return the FileIO for a location: one of PyIceberg's, or for HDFS the one with hdfs-native if it is installed."""
+    scheme, host, _ = split(location)
+    if scheme not in HDFS_SCHEMES or PY_IO_IMPL in properties:
+        return load_file_io(properties, location)
+    try:
+        from hive_views.io.hdfs import HdfsFileIO
+    except ImportError:
+        io = load_file_io(properties, location)
+        with _missing_hdfs_client(location):
+            if hasattr(io, "fs_by_scheme"):
+                io.fs_by_scheme(scheme, host)  # connects with libhdfs
+        return io
+    return HdfsFileIO(properties)
+
+
+@contextmanager
+def _missing_hdfs_client(location: str) -> Iterator[None]:
+    """Convert PyArrow's error if there is no libhdfs or JVM."""
+    try:
+        yield
+    except (OSError, ImportError) as error:
+        if "Unable to load" not in str(error):
+            raise
+        raise MetadataFileError(
+            location,
+            f"there is no client of HDFS. Install one: pip install '{EXTRA_HDFS}'. Hadoop's native library is not "
+            f"usable either ({str(error).partition(chr(10))[0]})",
+        ) from error
 
 
 def _is_transient(error: BaseException) -> bool:

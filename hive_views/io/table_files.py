@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pyiceberg.table import Table
 
 from hive_views.errors import MetadataFileError
-from hive_views.io.local_directories import remove_empty_tree
+from hive_views.io.empty_directories import remove_empty_tree
 from hive_views.io.locations import directory_of, is_below, parts
 from hive_views.io.metadata_files import MetadataFiles
 
@@ -104,7 +104,7 @@ def delete_files(name: object, table_files: TableFiles, files: MetadataFiles) ->
     remaining = tuple(location for location in own if not files.delete(location))
     for directory in sorted({directory_of(location) for location in own}):
         for last in table_files.directories:
-            remove_empty_tree(directory, last)
+            remove_empty_tree(files, directory, last)
     if table_files.foreign:
         logger.warning(
             "%d files of %s are left, because they are not below its directories (%s): %s",

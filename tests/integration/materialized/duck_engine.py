@@ -201,7 +201,7 @@ def added_rows(table: Table, since: int | None, until: int) -> pa.Table:
     empty = _empty(table)
     import pyarrow.parquet as parquet
 
-    parts = [parquet.read_table(path.removeprefix("file:")).cast(empty.schema) for path in paths]
+    parts = [parquet.read_table(table.io.new_input(path).open()).cast(empty.schema) for path in paths]
     return pa.concat_tables([empty, *parts])
 
 
