@@ -28,6 +28,8 @@ _NUMBER_SUFFIXES = {
 }
 _UPPER = {ord(letter): letter.upper() for letter in string.ascii_lowercase}
 _QUOTED = {"`": "BACKQUOTED_IDENTIFIER", '"': "DOUBLEQUOTED_STRING"}
+_OPERANDS = ("IDENTIFIER", "BACKQUOTED_IDENTIFIER", "STRING_LITERAL", "INTEGER_VALUE")
+"""Types of tokens that no literal follows: `x LIKE 'a'` has none of the type `LIKE`."""
 _TYPE_WORDS = frozenset({"ARRAY", "MAP", "STRUCT"})
 _TYPE_ENDS = frozenset({">", "<>"})
 
@@ -80,21 +82,19 @@ def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> 
 
 def _foreign_literal(reading: _Reading) -> tuple[int, str] | None:
     """Return the offset and the type of the first literal such as `n'a'`, whose type has no literals in Spark."""
-    grammar, sql, starts = spark_grammar(), reading.sql, reading.starts
+    grammar, sql, starts, types = spark_grammar(), reading.sql, reading.starts, reading.types
     strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
-    candidates = [
-        index
-        for index, (kind, after) in enumerate(pairwise(reading.types))
-        if after in strings and grammar.is_name(kind)
-    ]
+    after_operand = {grammar.types[name] for name in _OPERANDS} | {grammar.words[")"]}
+    candidates: dict[int, str] = {}
+    for index, (kind, after) in enumerate(pairwise(types)):
+        if after in strings and grammar.is_name(kind) and not (index and types[index - 1] in after_operand):
+            word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
+            if word.lower() not in grammar.literal_types:
+                candidates[index] = word
     if not candidates:
         return None
     names = _read(sql, with_names=True).recognition.names
-    for index in candidates:
-        word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
-        if index in names and word.lower() not in grammar.literal_types:
-            return starts[index], word
-    return None
+    return next(((starts[index], word) for index, word in candidates.items() if index in names), None)
 
 
 def unreadable_position(sql: str) -> int | None:

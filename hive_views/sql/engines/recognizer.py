@@ -1,0 +1,247 @@
+"""How far an engine's grammar allows a text: Earley's algorithm over sets of states that are computed once.
+
+The states in which a text can be at a token, among those of rules that began at the same token, are one `_States`. What
+a token or an ended rule makes of it is computed when a text first needs it, and kept for all texts, as in an LR parser
+("Practical Earley Parsing", Aycock and Horspool, 2002). A token then costs a few lookups, whatever the grammar is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+END = 0
+"""The token type after the last token."""
+
+
+class _Rule(NamedTuple):
+    """A rule as it is called: its first state, and its precedence."""
+
+    state: int
+    precedence: int
+
+
+class _Item(NamedTuple):
+    """A state in a rule that was called."""
+
+    state: int
+    rule: _Rule
+
+
+class _States:
+    """A set of states in which a text is, all of rules that began at one token."""
+
+    __slots__ = ("before", "items", "number", "reached")
+
+    def __init__(self, number: int, items: frozenset[_Item]) -> None:
+        self.number = number
+        self.items = items
+        self.before: dict[int, _Before] = {}
+        """What the states are in front of a token, by its type."""
+        self.reached: dict[tuple[int, int], _States | None] = {}
+        """The states behind rules that they call, by the number of the set of rules and the type of the next token."""
+
+
+class _Before:
+    """States in front of a token of one type.
+
+    Attributes:
+        live: The states in which the token can follow; None if there are none.
+        over: The states behind the token.
+        ended: The number of the set of rules that end here; -1 if none does.
+        begun: The states in which the rules begin that are called here.
+        merged: The states together with those behind the rules that end here, and the number of the set of all rules
+            that end, by the number of the states in which the rules began.
+    """
+
+    __slots__ = ("begun", "calls", "ended", "live", "merged", "over")
+
+    def __init__(
+        self, live: _States | None, over: _States | None, ended: int, calls: frozenset[_Rule], begun: _States | None
+    ) -> None:
+        self.live = live
+        self.over = over
+        self.ended = ended
+        self.calls = calls
+        self.begun = begun
+        self.merged: dict[int, tuple[_States | None, int]] = {}
+
+
+class Recognizer:
+    """The sets of states of one grammar, as far as texts needed them."""
+
+    def __init__(
+        self,
+        states: Sequence[tuple[int, Sequence[tuple[int, int, int, int]]]],
+        rules: Sequence[int],
+        sets: Sequence[frozenset[int]],
+        first: Sequence[set[int]],
+        root: int,
+    ) -> None:
+        """Take the parts of a grammar's table; see `Grammar`."""
+        self._steps = states
+        self._rules = rules
+        self._token_sets = sets
+        self._first = first
+        self._root = _Rule(root, 0)
+        self._states: dict[frozenset[_Item], _States] = {}
+        self._sets_of_rules: list[frozenset[_Rule]] = []
+        self._numbers: dict[frozenset[_Rule], int] = {}
+        self._begun: dict[tuple[frozenset[_Rule], int], _States | None] = {}
+
+    def recognize(self, types: Sequence[int]) -> tuple[int, bool]:
+        """Return how many tokens of some types the grammar reads, and whether it allows the text."""
+        position = 0
+        inner: dict[int, _States] = {}
+        begun_at: list[_States | None] = []
+        waiting_at: list[list[tuple[_States, int]]] = []
+        begun = self._begin(frozenset({self._root}), types[0] if types else END)
+        for position, kind in enumerate((*types, END)):
+            waiting: list[tuple[_States, int]] = []
+            while inner:
+                origin = max(inner) if len(inner) > 1 else next(iter(inner))
+                states = inner.pop(origin)
+                before = states.before.get(kind) or self._in_front(states, kind)
+                live = before.live
+                if before.ended >= 0:
+                    first = begun_at[origin]
+                    assert first is not None
+                    live, ended = before.merged.get(first.number) or self._merge(before, first, kind)
+                    if kind == END and not origin and self._root in self._sets_of_rules[ended]:
+                        return position, True
+                    for caller, beginning in waiting_at[origin]:
+                        key = ended, kind
+                        behind = caller.reached[key] if key in caller.reached else self._behind(caller, ended, kind)
+                        if behind is not None:
+                            other = inner.get(beginning)
+                            inner[beginning] = behind if other is None else self._of(other.items | behind.items)
+                if live is not None:
+                    waiting.append((live, origin))
+            if len(waiting) == 1:
+                states = waiting[0][0]
+                begun = (states.before.get(kind) or self._in_front(states, kind)).begun
+            elif position:
+                befores = [states.before.get(kind) or self._in_front(states, kind) for states, _ in waiting]
+                begun = self._begin(frozenset().union(*(before.calls for before in befores)), kind)
+            begun_at.append(begun)
+            waiting_at.append(waiting)
+            for states, origin in waiting:
+                over = (states.before.get(kind) or self._in_front(states, kind)).over
+                if over is not None:
+                    inner[origin] = over
+            if begun is not None:
+                over = (begun.before.get(kind) or self._in_front(begun, kind)).over
+                if over is not None:
+                    inner[position] = over
+            if not inner:
+                break
+        return position, False
+
+    # -- Sets of states ----------------------------------------------------------------------------------------------
+
+    def _of(self, items: Iterable[_Item]) -> _States:
+        """Return the set of some states and of those behind the rules that can be empty."""
+        closed = set(items)
+        open_items = list(closed)
+        while open_items:
+            item = open_items.pop()
+            for guard, rule, _, target in self._steps[item.state][1]:
+                if rule >= 0 and not -1 < guard < item.rule.precedence and END in self._first[self._rules[rule]]:
+                    behind = _Item(target, item.rule)
+                    if behind not in closed:
+                        closed.add(behind)
+                        open_items.append(behind)
+        key = frozenset(closed)
+        states = self._states.get(key)
+        if states is None:
+            states = self._states[key] = _States(len(self._states), key)
+        return states
+
+    def _maybe(self, items: Iterable[_Item]) -> _States | None:
+        found = frozenset(items)
+        return self._of(found) if found else None
+
+    def _number(self, rules: frozenset[_Rule]) -> int:
+        number = self._numbers.get(rules)
+        if number is None:
+            number = self._numbers[rules] = len(self._sets_of_rules)
+            self._sets_of_rules.append(rules)
+        return number
+
+    def _begin(self, rules: frozenset[_Rule], kind: int) -> _States | None:
+        """Return the first states of rules, and of the rules that these call in front of a token."""
+        key = rules, kind
+        if key not in self._begun:
+            called = set(rules)
+            open_rules = list(rules)
+            items: set[_Item] = set()
+            while open_rules:
+                rule = open_rules.pop()
+                begun = self._of([_Item(rule.state, rule)])
+                items |= begun.items
+                for inner in self._calls(begun.items, kind) - called:
+                    called.add(inner)
+                    open_rules.append(inner)
+            self._begun[key] = self._maybe(item for item in items if self._can_follow(item, kind))
+        return self._begun[key]
+
+    def _calls(self, items: Iterable[_Item], kind: int) -> frozenset[_Rule]:
+        """Return the rules that states call in front of a token."""
+        return frozenset(
+            _Rule(self._rules[rule], number)
+            for item in items
+            for guard, rule, number, _ in self._steps[item.state][1]
+            if rule >= 0 and not -1 < guard < item.rule.precedence and kind in self._first[self._rules[rule]]
+        )
+
+    def _can_follow(self, item: _Item, kind: int) -> bool:
+        return kind in self._first[item.state]
+
+    def _in_front(self, states: _States, kind: int) -> _Before:
+        """Return what states are in front of a token."""
+        items = states.items
+        over = self._maybe(
+            _Item(target, item.rule)
+            for item in items
+            for guard, rule, number, target in self._steps[item.state][1]
+            if rule < 0 and not -1 < guard < item.rule.precedence and kind in self._token_sets[number]
+        )
+        ended = frozenset(item.rule for item in items if self._steps[item.state][0])
+        calls = self._calls(items, kind)
+        before = states.before[kind] = _Before(
+            self._maybe(item for item in items if self._can_follow(item, kind)),
+            over,
+            self._number(ended) if ended else -1,
+            calls,
+            self._begin(calls, kind),
+        )
+        return before
+
+    def _behind(self, states: _States, rules: int, kind: int) -> _States | None:
+        """Return the states behind rules of a set that states call, as far as a token can follow there."""
+        ended = self._sets_of_rules[rules]
+        reached = states.reached[rules, kind] = self._maybe(
+            _Item(target, item.rule)
+            for item in states.items
+            for guard, rule, number, target in self._steps[item.state][1]
+            if rule >= 0
+            and not -1 < guard < item.rule.precedence
+            and _Rule(self._rules[rule], number) in ended
+            and (kind in self._first[target] or END in self._first[target])
+        )
+        return reached
+
+    def _merge(self, before: _Before, first: _States, kind: int) -> tuple[_States | None, int]:
+        """Return the states before a token together with those behind the rules that ended, if they began with them."""
+        ended = self._sets_of_rules[before.ended]
+        live = set(() if before.live is None else before.live.items)
+        while True:
+            behind = self._behind(first, self._number(ended), kind)
+            items = frozenset() if behind is None else behind.items
+            more = ended.union(item.rule for item in items if self._steps[item.state][0])
+            if more == ended:
+                break
+            ended = more
+        live.update(item for item in items if self._can_follow(item, kind))
+        merged = before.merged[first.number] = self._maybe(live), self._number(ended)
+        return merged
