@@ -2,8 +2,8 @@
 
 The table is the network of states from which the engine's own parser was generated (ANTLR's ATN), reduced to the rule
 `query`: steps without a token are followed, names are sets of token types, and equal states are one. So no grammar has
-to be written for it. `recognizer` decides whether a text is allowed; which of its words are names needs one reading of the
-text, for which all ways are followed at once, those of the first alternatives first (generalized LL parsing).
+to be written for it. `recognizer` decides whether a text is allowed. Which of its words are names needs one reading of
+the text: for it, all ways are followed at once, those of the first alternatives first (generalized LL parsing).
 """
 
 from __future__ import annotations

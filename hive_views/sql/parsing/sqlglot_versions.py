@@ -157,6 +157,9 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
         if index <= skipped_to:
             continue
         kind = token.token_type
+        if kind in _NEVER_REPLACED:
+            result.append(token)
+            continue
         before = tokens[index - 1].token_type if index else None
         after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
         phrase = _time_travel(tokens, index)
@@ -204,6 +207,15 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     return result
 
 
+_NEVER_REPLACED = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.STAR, TokenType.NUMBER, TokenType.PLUS),
+        *(TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.SLASH),
+        *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.ALIAS, TokenType.GROUP_BY),
+        *(TokenType.ORDER_BY, TokenType.JOIN, TokenType.ON, TokenType.CASE, TokenType.WHEN, TokenType.THEN),
+    }
+)
+"""The most usual tokens that stay as they are."""
 _REPLACED = frozenset({*NAMES, TokenType.IN, TokenType.ALL, *OPERATORS_AS_CALLS}) | frozenset(
     kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
 )
@@ -233,6 +245,8 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
         return None
     if tokens[index].token_type in _SNAPSHOTS:
         return 1, tokens[index].token_type
+    if tokens[index].text.upper() not in _TRAVEL_WORDS:
+        return None
     for words, name in TIME_TRAVEL.items():
         if len(words) + index <= len(tokens) and all(
             tokens[index + at].text.upper() == word and tokens[index + at].token_type not in _QUOTED
@@ -246,6 +260,7 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
 _SNAPSHOTS = frozenset(
     kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
 )
+_TRAVEL_WORDS = frozenset(words[0] for words in TIME_TRAVEL)
 _QUOTED = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 _OPERAND_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN})
 
