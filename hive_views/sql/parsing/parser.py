@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise, product
+from typing import TypeVar
 
 import sqlglot.errors
 from sqlglot import exp
@@ -38,6 +39,8 @@ from hive_views.sql.parsing.syntax_tree import function_token, is_never_call
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text, sqlglot_dialect
 
+_Node = TypeVar("_Node", bound=exp.Expr)
+
 
 @dataclass(frozen=True)
 class ParsedQuery:
@@ -52,6 +55,27 @@ class ParsedQuery:
     def ranges(self) -> Mapping[int, Range]:
         """The token range of each node by the node's `id`; nodes that the parser made up have none."""
         return node_ranges(self.text, self.tree, self.tokens)
+
+    @cached_property
+    def _nodes(self) -> Mapping[type[exp.Expr], Sequence[exp.Expr]]:
+        """The nodes of the tree by their class."""
+        nodes: dict[type[exp.Expr], list[exp.Expr]] = {}
+        stack = [self.tree]
+        while stack:
+            node = stack.pop()
+            nodes.setdefault(type(node), []).append(node)
+            for value in node.args.values():
+                if isinstance(value, exp.Expr):
+                    stack.append(value)
+                elif isinstance(value, list):
+                    stack += [item for item in value if isinstance(item, exp.Expr)]
+        return nodes
+
+    def nodes_of(self, *kinds: type[_Node]) -> Iterator[_Node]:
+        """Yield the nodes of some classes and of those below them, in no particular order."""
+        for kind, nodes in self._nodes.items():
+            if issubclass(kind, kinds):
+                yield from nodes  # type: ignore[misc]
 
     def function_token(self, node: exp.Expr) -> int | None:
         """Return the index of the token that is a function's name; None if the node is not written as a call."""

@@ -391,6 +391,7 @@ class ResolutionContext:
         pipe_stars: The stars that pipe operators imply, each with whether the text itself determines its columns, and
             the expanded text, stored text and output column of its columns.
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
+        generated: What the replacement of a token and those after it names where the author names nothing.
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
 
@@ -427,6 +428,7 @@ class ResolutionContext:
     set_operations: int = 0
     pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
     pivots: set[int] = field(default_factory=set)
+    generated: dict[int, list[ScopeColumn | exp.Expr]] = field(default_factory=dict)
     reparsed_trees: list[exp.Expr] = field(default_factory=list)
 
     def __post_init__(self) -> None:

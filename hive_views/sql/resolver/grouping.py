@@ -253,6 +253,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
         source = context.tokens_of(items[int(ordinal) - 1].unalias())
         if at is not None and source is not None:
             context.edits.copy((at, at), source)
+            context.generated.setdefault(at, []).append(item)
     return item
 
 

@@ -53,7 +53,9 @@ def resolve_pivots(
     return scope
 
 
-def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequence[tuple[str, str]]) -> None:
+def write_as_query(
+    context: ResolutionContext, node: exp.Table, columns: Sequence[tuple[str, str]], scope: Scope
+) -> None:
     """Write a table in front of PIVOT or UNPIVOT as a query that lists its columns."""
     text = context.text
     parts = node.parts
@@ -74,6 +76,7 @@ def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequenc
     qualified = database + ".".join(context.quote(part.name) for part in parts)
     context.edits.replace(first, last, f"(SELECT {items} FROM {qualified}){alias}")
     context.star_edits.replace(first, last, f"(SELECT {items} FROM {text.between(first, last)}){alias}")
+    context.generated.setdefault(first, []).extend(scope.columns)
     context.has_star = True
 
 

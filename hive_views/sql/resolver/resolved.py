@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -17,6 +18,8 @@ from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.inference import TypeInference
+
+_Node = TypeVar("_Node", bound=exp.Expr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class ResolvedQuery:
         subqueries: The result of each subquery in an expression, by the id of its node.
         select_items: The element of a SELECT list that each output column comes from.
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
+        generated: What the replacement of a token names where the author names nothing, by the token: the columns of a
+            star, keys of USING, columns of a table that is written as a query, elements in place of positions.
         keeps_using: Whether no USING can be written as ON, since parts of the text that are not rewritten depend on it.
         has_regex_names: Whether quoted names are regular expressions.
         full_edits: The replacements that complete every name.
@@ -56,6 +61,7 @@ class ResolvedQuery:
     subqueries: Mapping[int, Scope]
     select_items: Mapping[ScopeColumn, exp.Expr]
     pivots: Collection[int]
+    generated: Mapping[int, Sequence[ScopeColumn | exp.Expr]]
     keeps_using: bool
     has_regex_names: bool
     full_edits: TokenEdits
@@ -79,6 +85,12 @@ class ResolvedQuery:
     def columns(self) -> list[tuple[str, ScopeColumn]]:
         """The name and the column of each column of the result."""
         return [(self.output.names[column][1], column) for column in self.output.columns]
+
+    def nodes_of(self, *kinds: type[_Node]) -> Iterator[_Node]:
+        """Yield the nodes of some classes and of those below them, also those of text that was parsed again."""
+        yield from self.query.nodes_of(*kinds)
+        for tree in self._reparsed_trees:
+            yield from tree.find_all(*kinds)
 
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""

@@ -204,6 +204,7 @@ def _resolved(context: ResolutionContext, output: Scope) -> ResolvedQuery:
         context.subqueries,
         context.select_items,
         frozenset(context.pivots),
+        context.generated,
         context.keeps_using,
         context.regex_names,
         context.edits,

@@ -187,7 +187,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     if has_sample or node.args.get("pivots"):
         context.dialect.check_table_suffix(context, node)
     if node.args.get("pivots") and context.dialect.has_pivots:
-        write_as_query(context, node, schema.columns)
+        write_as_query(context, node, schema.columns, scope)
         scope.qualifiers = {}
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
     context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
@@ -693,7 +693,10 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
     condition = " and ".join(
         f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys
     )
-    context.edits.replace(min(indexes) - 2, max(indexes) + 1, f"on {condition}")
+    first_token = min(indexes) - 2
+    context.edits.replace(first_token, max(indexes) + 1, f"on {condition}")
+    written = [side.column_of(entry) for pair in keys for side, entry in zip((left, right), pair, strict=True)]
+    context.generated.setdefault(first_token, []).extend(written)
     return True
 
 

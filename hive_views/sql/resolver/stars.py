@@ -628,6 +628,7 @@ def write_expanded_stars(context: ResolutionContext) -> None:
         first_word = context.text.raw(first)
         is_missing = first_word.lower() in ("from", "table")  # `FROM t` or `TABLE t`, without SELECT
         from_word = first_word if first_word.lower() == "from" else "FROM"
+        context.generated.setdefault(first, []).extend(column for _, _, column in columns)
         for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
             written = ", ".join(
                 _named(context, stored if is_stored else text, column) for text, stored, column in columns
@@ -649,6 +650,8 @@ def _write_pipe_stars(context: ResolutionContext) -> None:
             continue
         context.has_star = True
         names = [quote(unquote_identifier(context.text.raw(token))) for token in star.names]
+        at = star.last if star.kind in ("all", "after") else star.first
+        context.generated.setdefault(at, []).extend(column for _, _, column in columns)
         for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
             texts = [_named(context, stored if is_stored else text, column) for text, stored, column in columns]
             if star.kind == "all":

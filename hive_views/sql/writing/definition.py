@@ -384,7 +384,8 @@ def _check_read_back(
         reason: str | None = str(error)
     else:
         is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
-        difference = find_difference(expansion.resolution, again.resolution, is_wrapped=is_wrapped)
+        start = expansion.inner_start
+        difference = find_difference(expansion.resolution, expansion.edited, again.resolution, start=start)
         reason = difference if is_same else "it changes"
     if reason is None and dialect is Dialect.SPARK and unreadable_position(expansion.expanded) is not None:
         reason = "Spark does not read it"

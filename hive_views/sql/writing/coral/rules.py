@@ -80,7 +80,7 @@ def _apply(rule: Rule, resolution: ResolvedQuery) -> str:
     edits = TokenEdits(resolution.text)
     for edit in rule(resolution):
         edits.replace(*edit)
-    return edits.apply()
+    return edits.apply().sql
 
 
 RULES: tuple[tuple[Rule, type], ...] = (
