@@ -71,6 +71,28 @@ class ParsedQuery:
                     stack += [item for item in value if isinstance(item, exp.Expr)]
         return nodes
 
+    @cached_property
+    def depends_on_using(self) -> bool:
+        """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
+
+        Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
+        pipe operators that need a query around the operators before them.
+        """
+        if self.text.pipe_markers:
+            return True
+        for star in self.nodes_of(exp.Star):
+            parent = star.parent
+            while isinstance(parent, (exp.Column, exp.Alias)):
+                parent = parent.parent
+            if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
+                return True
+        for node in self.nodes_of(exp.From, exp.Join):
+            source = node.this
+            is_table = isinstance(source.this, (exp.Identifier, exp.Table))
+            if (not is_table and not source.args.get("alias")) or node.args.get("method") == "NATURAL":
+                return True
+        return False
+
     def nodes_of(self, *kinds: type[_Node]) -> Iterator[_Node]:
         """Yield the nodes of some classes and of those below them, in no particular order."""
         for kind, nodes in self._nodes.items():
@@ -90,7 +112,11 @@ class ParsedQuery:
 
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
     """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
-    text = Text(sql, dialect, whole=whole, offset=offset)
+    return parse_text(Text(sql, dialect, whole=whole, offset=offset))
+
+
+def parse_text(text: Text) -> ParsedQuery:
+    """Parse a text that is split into tokens; raises SqlError, or ParseTextError if it is no query."""
     if text.dialect is not Dialect.SPARK:
         return ParsedQuery(text, *_tree(text))
     if may_have_keyword_names(text):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any
 from weakref import ref
 
@@ -469,28 +468,6 @@ class ResolutionContext:
             return budget.checked_type(types.common_type([column.type for column in columns])) if types else None
 
         return infer
-
-    @cached_property
-    def keeps_using(self) -> bool:
-        """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
-
-        Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
-        pipe operators that need a query around the operators before them.
-        """
-        if self.text.pipe_markers:
-            return True
-        for star in self.tree.find_all(exp.Star):
-            parent = star.parent
-            while isinstance(parent, (exp.Column, exp.Alias)):
-                parent = parent.parent
-            if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
-                return True
-        for node in self.tree.find_all(exp.From, exp.Join):
-            source = node.this
-            is_table = isinstance(source.this, (exp.Identifier, exp.Table))
-            if (not is_table and not source.args.get("alias")) or node.args.get("method") == "NATURAL":
-                return True
-        return False
 
     def key_binding(self, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
         """Return the column of FROM that a grouping key consists of; None if the key is not a plain column."""

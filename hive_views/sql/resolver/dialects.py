@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -208,10 +209,19 @@ def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environme
 
 def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
     """Reject a cast to a type of another engine, also inside an array, a map or a struct."""
-    first, last = context.query.ranges.get(id(node.args["to"]), (-1, -1))
-    if first < 0:
+    types = context.text.cast_types
+    if types is not None and not any(map(_foreign_type, types)):
         return
-    written = " ".join(context.text.between(first, last).lower().split())
+    first, last = context.query.ranges.get(id(node.args["to"]), (-1, -1))
+    if first >= 0:
+        foreign = _foreign_type(" ".join(context.text.between(first, last).lower().split()))
+        if foreign is not None:
+            raise context.fail(f"Spark has no type {foreign}", context.text.tokens[first].start)
+
+
+@lru_cache(maxsize=4096)
+def _foreign_type(written: str) -> str | None:
+    """Return the part of a type, in lower case and with single blanks, that is a type of another engine."""
     grammar = spark_grammar()
     nested = _NO_TYPE.sub(" ", written)
     for kind in _SIMPLE_TYPE.findall(nested) if "<" in written else [written]:
@@ -223,7 +233,8 @@ def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
             or name in _NESTED_TYPES
             or (is_decimal and not scale <= precision <= _MAX_PRECISION)
         ):
-            raise context.fail(f"Spark has no type {kind}", context.text.tokens[first].start)
+            return kind
+    return None
 
 
 _NESTED_TYPES = frozenset({"array", "map", "struct"})

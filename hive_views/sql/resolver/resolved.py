@@ -42,7 +42,6 @@ class ResolvedQuery:
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
         generated: What the replacement of a token names where the author names nothing, by the token: the columns of a
             star, keys of USING, columns of a table that is written as a query, elements in place of positions.
-        keeps_using: Whether no USING can be written as ON, since parts of the text that are not rewritten depend on it.
         has_regex_names: Whether quoted names are regular expressions.
         full_edits: The replacements that complete every name.
         star_edits: The replacements of stars only; None for a text without stars.
@@ -62,7 +61,6 @@ class ResolvedQuery:
     select_items: Mapping[ScopeColumn, exp.Expr]
     pivots: Collection[int]
     generated: Mapping[int, Sequence[ScopeColumn | exp.Expr]]
-    keeps_using: bool
     has_regex_names: bool
     full_edits: TokenEdits
     star_edits: TokenEdits | None

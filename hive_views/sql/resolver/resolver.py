@@ -77,28 +77,16 @@ _HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
 
 def _check_all_tables(context: ResolutionContext) -> None:
     """Reject a table in a clause whose names are not resolved (LIMIT, TABLESAMPLE), and PIVOT after a join."""
-    stack: list[Any] = [context.tree]
-    while stack:
-        node = stack.pop()
-        kind = type(node)
-        if kind in _WITHOUT_TABLES or not isinstance(node, exp.Expr):
+    for table in context.query.nodes_of(exp.Table):
+        if id(table) in context.sources or not isinstance(table.this, exp.Identifier):
             continue
-        if kind is exp.Table:
-            is_named = isinstance(node.this, exp.Identifier) and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS
-            if is_named and id(node) not in context.sources:
-                raise context.fail(
-                    f"A query is not supported in the clause that names {node.name}: its names are not resolved there",
-                    node,
-                    node.name,
-                )
-        elif kind is exp.Pivot and id(node) not in context.pivots:
-            raise context.fail("PIVOT and UNPIVOT after a join are not supported: put the join into a query", node)
-        if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
-            for value in node.args.values():
-                if type(value) is list:
-                    stack += value
-                elif value is not None:
-                    stack.append(value)
+        # BROADCAST(name) repeats a name of the FROM clause.
+        if table.name.lower() not in HIVE_PARTITIONED_FUNCTIONS and table.find_ancestor(exp.Hint) is None:
+            reason = f"A query is not supported in the clause that names {table.name}: its names are not resolved there"
+            raise context.fail(reason, table, table.name)
+    for pivot in context.query.nodes_of(exp.Pivot):
+        if id(pivot) not in context.pivots:
+            raise context.fail("PIVOT and UNPIVOT after a join are not supported: put the join into a query", pivot)
 
 
 def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> Scope:
@@ -143,7 +131,6 @@ def _write_names(context: ResolutionContext) -> None:
 
 _NAMING_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "having", "qualify"})
 _GENERATED = re.compile(r"_col\d+")
-_WITHOUT_TABLES = frozenset({exp.Column, exp.Identifier, exp.Literal, str, bool, type(None)})
 
 
 def resolve(
@@ -205,7 +192,6 @@ def _resolved(context: ResolutionContext, output: Scope) -> ResolvedQuery:
         context.select_items,
         frozenset(context.pivots),
         context.generated,
-        context.keeps_using,
         context.regex_names,
         context.edits,
         context.star_edits if context.has_star else None,

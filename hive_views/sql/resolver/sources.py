@@ -688,7 +688,7 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
         return True
     identifiers = join.args["using"]
     indexes = [index for item in identifiers if (index := context.text.token_of(item)) is not None]
-    if not can_qualify or len(indexes) != len(identifiers) or context.keeps_using:
+    if not can_qualify or len(indexes) != len(identifiers) or context.query.depends_on_using:
         return False
     condition = " and ".join(
         f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys

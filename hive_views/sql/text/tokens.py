@@ -111,6 +111,19 @@ class Text:
         return any(kind is TokenType.PLUS and before not in _OPERAND_ENDS for before, kind in pairs)
 
     @cached_property
+    def cast_types(self) -> frozenset[str] | None:
+        """The types in `CAST(… AS type)` in lower case, with single blanks; None if other forms may name types."""
+        if TokenType.DCOLON in self.kind_set:
+            return None
+        types: set[str] = set()
+        for index, kind in enumerate(self.kinds):
+            if kind is TokenType.ALIAS:
+                opened = self.enclosing[index]
+                if opened > 0 and self.raw(opened - 1).lower() in _CASTS and opened in self.match:
+                    types.add(" ".join(self.between(index + 1, self.match[opened] - 1).lower().split()))
+        return frozenset(types)
+
+    @cached_property
     def type_brackets(self) -> dict[int, int]:
         """The token index of the `>` of each `<` in `array<…>`, `map<…>` and `struct<…>`."""
         partners: dict[int, int] = {}
@@ -211,6 +224,7 @@ _NEVER_IN_TYPES = frozenset(
         *(TokenType.THEN, TokenType.R_BRACKET, TokenType.PIPE_GT),
     }
 )
+_CASTS = frozenset({"cast", "try_cast"})
 _OPERAND_ENDS = frozenset(
     {
         *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING),

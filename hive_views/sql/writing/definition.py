@@ -315,7 +315,7 @@ def define_view(
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     query = statement.query
     if statement.dialect is Dialect.SPARK:
-        check_depth(Text(query.sql, Dialect.SPARK, whole=statement.text, offset=query.start))
+        check_depth(statement.query_text)
         check_spark_text(query.sql, whole=statement.text, offset=query.start)
     expansion = expand(
         statement.parsed_query,
