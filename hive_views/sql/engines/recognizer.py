@@ -31,10 +31,9 @@ class _Item(NamedTuple):
 class _States:
     """A set of states in which a text is, all of rules that began at one token."""
 
-    __slots__ = ("before", "items", "number", "reached")
+    __slots__ = ("before", "items", "reached")
 
-    def __init__(self, number: int, items: frozenset[_Item]) -> None:
-        self.number = number
+    def __init__(self, items: frozenset[_Item]) -> None:
         self.items = items
         self.before: dict[int, _Before] = {}
         """What the states are in front of a token, by its type."""
@@ -46,25 +45,29 @@ class _Before:
     """States in front of a token of one type.
 
     Attributes:
-        live: The states in which the token can follow; None if there are none.
+        states: The states.
+        live: Those of them in which the token can follow; None if there are none.
         over: The states behind the token.
         ended: The number of the set of rules that end here; -1 if none does.
-        begun: The states in which the rules begin that are called here.
-        merged: The states together with those behind the rules that end here, and the number of the set of all rules
-            that end, by the number of the states in which the rules began.
+        calls: The rules that are called here.
+        begun: The states in which these rules begin, and the rules that they call.
+        merged: The live states together with those behind the rules that end here, and the number of the set of all
+            rules that end, by the states in which the rules began.
     """
 
-    __slots__ = ("begun", "calls", "ended", "live", "merged", "over")
+    __slots__ = ("begun", "calls", "ended", "live", "merged", "over", "states")
 
-    def __init__(
-        self, live: _States | None, over: _States | None, ended: int, calls: frozenset[_Rule], begun: _States | None
-    ) -> None:
-        self.live = live
+    def __init__(self, states: _States, over: _States | None, ended: int, calls: frozenset[_Rule]) -> None:
+        self.states = states
         self.over = over
         self.ended = ended
         self.calls = calls
-        self.begun = begun
-        self.merged: dict[int, tuple[_States | None, int]] = {}
+        self.live: _Before | None = None
+        self.begun: _Before | None = None
+        self.merged: dict[_Before, tuple[_Before | None, int]] = {}
+
+
+_UNKNOWN = _States(frozenset())
 
 
 class Recognizer:
@@ -87,17 +90,18 @@ class Recognizer:
         self._states: dict[frozenset[_Item], _States] = {}
         self._sets_of_rules: list[frozenset[_Rule]] = []
         self._numbers: dict[frozenset[_Rule], int] = {}
-        self._begun: dict[tuple[frozenset[_Rule], int], _States | None] = {}
+        self._begun: dict[tuple[frozenset[_Rule], int], _Before | None] = {}
 
     def recognize(self, types: Sequence[int]) -> tuple[int, bool]:
         """Return how many tokens of some types the grammar reads, and whether it allows the text."""
         position = 0
         inner: dict[int, _States] = {}
-        begun_at: list[_States | None] = []
-        waiting_at: list[list[tuple[_States, int]]] = []
+        """The states at a token by the token at which their rules began."""
+        begun_at: list[_Before | None] = []
+        waiting_at: list[list[tuple[_Before, int]]] = []
         begun = self._begin(frozenset({self._root}), types[0] if types else END)
         for position, kind in enumerate((*types, END)):
-            waiting: list[tuple[_States, int]] = []
+            waiting: list[tuple[_Before, int]] = []
             while inner:
                 origin = max(inner) if len(inner) > 1 else next(iter(inner))
                 states = inner.pop(origin)
@@ -106,33 +110,29 @@ class Recognizer:
                 if before.ended >= 0:
                     first = begun_at[origin]
                     assert first is not None
-                    live, ended = before.merged.get(first.number) or self._merge(before, first, kind)
+                    live, ended = before.merged.get(first) or self._merge(before, first, kind)
                     if kind == END and not origin and self._root in self._sets_of_rules[ended]:
                         return position, True
                     for caller, beginning in waiting_at[origin]:
-                        key = ended, kind
-                        behind = caller.reached[key] if key in caller.reached else self._behind(caller, ended, kind)
+                        behind = caller.states.reached.get((ended, kind), _UNKNOWN)
+                        if behind is _UNKNOWN:
+                            behind = self._behind(caller.states, ended, kind)
                         if behind is not None:
                             other = inner.get(beginning)
                             inner[beginning] = behind if other is None else self._of(other.items | behind.items)
                 if live is not None:
                     waiting.append((live, origin))
             if len(waiting) == 1:
-                states = waiting[0][0]
-                begun = (states.before.get(kind) or self._in_front(states, kind)).begun
+                begun = waiting[0][0].begun
             elif position:
-                befores = [states.before.get(kind) or self._in_front(states, kind) for states, _ in waiting]
-                begun = self._begin(frozenset().union(*(before.calls for before in befores)), kind)
+                begun = self._begin(frozenset().union(*(before.calls for before, _ in waiting)), kind)
             begun_at.append(begun)
             waiting_at.append(waiting)
-            for states, origin in waiting:
-                over = (states.before.get(kind) or self._in_front(states, kind)).over
-                if over is not None:
-                    inner[origin] = over
-            if begun is not None:
-                over = (begun.before.get(kind) or self._in_front(begun, kind)).over
-                if over is not None:
-                    inner[position] = over
+            for before, origin in waiting:
+                if before.over is not None:
+                    inner[origin] = before.over
+            if begun is not None and begun.over is not None:
+                inner[position] = begun.over
             if not inner:
                 break
         return position, False
@@ -154,7 +154,7 @@ class Recognizer:
         key = frozenset(closed)
         states = self._states.get(key)
         if states is None:
-            states = self._states[key] = _States(len(self._states), key)
+            states = self._states[key] = _States(key)
         return states
 
     def _maybe(self, items: Iterable[_Item]) -> _States | None:
@@ -168,7 +168,7 @@ class Recognizer:
             self._sets_of_rules.append(rules)
         return number
 
-    def _begin(self, rules: frozenset[_Rule], kind: int) -> _States | None:
+    def _begin(self, rules: frozenset[_Rule], kind: int) -> _Before | None:
         """Return the first states of rules, and of the rules that these call in front of a token."""
         key = rules, kind
         if key not in self._begun:
@@ -182,7 +182,8 @@ class Recognizer:
                 for inner in self._calls(begun.items, kind) - called:
                     called.add(inner)
                     open_rules.append(inner)
-            self._begun[key] = self._maybe(item for item in items if self._can_follow(item, kind))
+            states = self._maybe(item for item in items if self._can_follow(item, kind))
+            self._begun[key] = None if states is None else states.before.get(kind) or self._in_front(states, kind)
         return self._begun[key]
 
     def _calls(self, items: Iterable[_Item], kind: int) -> frozenset[_Rule]:
@@ -208,14 +209,15 @@ class Recognizer:
         )
         ended = frozenset(item.rule for item in items if self._steps[item.state][0])
         calls = self._calls(items, kind)
-        before = states.before[kind] = _Before(
-            self._maybe(item for item in items if self._can_follow(item, kind)),
-            over,
-            self._number(ended) if ended else -1,
-            calls,
-            self._begin(calls, kind),
-        )
+        before = states.before[kind] = _Before(states, over, self._number(ended) if ended else -1, calls)
+        before.live = self._live(items, kind)
+        before.begun = self._begin(calls, kind)
         return before
+
+    def _live(self, items: Iterable[_Item], kind: int) -> _Before | None:
+        """Return the states in which a token can follow, in front of it."""
+        live = self._maybe(item for item in items if self._can_follow(item, kind))
+        return None if live is None else live.before.get(kind) or self._in_front(live, kind)
 
     def _behind(self, states: _States, rules: int, kind: int) -> _States | None:
         """Return the states behind rules of a set that states call, as far as a token can follow there."""
@@ -231,17 +233,16 @@ class Recognizer:
         )
         return reached
 
-    def _merge(self, before: _Before, first: _States, kind: int) -> tuple[_States | None, int]:
+    def _merge(self, before: _Before, first: _Before, kind: int) -> tuple[_Before | None, int]:
         """Return the states before a token together with those behind the rules that ended, if they began with them."""
         ended = self._sets_of_rules[before.ended]
-        live = set(() if before.live is None else before.live.items)
         while True:
-            behind = self._behind(first, self._number(ended), kind)
+            behind = self._behind(first.states, self._number(ended), kind)
             items = frozenset() if behind is None else behind.items
             more = ended.union(item.rule for item in items if self._steps[item.state][0])
             if more == ended:
                 break
             ended = more
-        live.update(item for item in items if self._can_follow(item, kind))
-        merged = before.merged[first.number] = self._maybe(live), self._number(ended)
+        live = items if before.live is None else items | before.live.states.items
+        merged = before.merged[first] = self._live(live, kind), self._number(ended)
         return merged
