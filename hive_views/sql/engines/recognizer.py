@@ -103,8 +103,11 @@ class Recognizer:
         for position, kind in enumerate((*types, END)):
             waiting: list[tuple[_Before, int]] = []
             while inner:
-                origin = max(inner) if len(inner) > 1 else next(iter(inner))
-                states = inner.pop(origin)
+                origin, states = inner.popitem()
+                if inner and max(inner) > origin:
+                    inner[origin] = states
+                    origin = max(inner)
+                    states = inner.pop(origin)
                 before = states.before.get(kind) or self._in_front(states, kind)
                 live = before.live
                 if before.ended >= 0:
