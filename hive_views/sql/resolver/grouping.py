@@ -75,7 +75,7 @@ def _collect_calls_in(context: ResolutionContext, node: exp.Expr, calls: BlockCa
             if name is not None:
                 if not in_window and name in ("lead", "lag") and context.dialect.requires_over:
                     raise context.fail(f"Missing over clause for function: {name}", current, name)
-                if name in HIVE_AGGREGATES or context.functions.get(name) == "udaf":
+                if name in HIVE_AGGREGATES or context.settings.functions.get(name) == "udaf":
                     aggregates.append(current)
                     continue
         for value in reversed(list(current.args.values())):
@@ -200,7 +200,9 @@ def _keys_of_group(
 ) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
     keys: list[exp.Expr] = []
     set_members: list[exp.Expr] | None = None
-    has_ordinals = context.dialect.groups_by_ordinals or context.conf.get("hive.groupby.position.alias") == "true"
+    has_ordinals = (
+        context.dialect.groups_by_ordinals or context.settings.conf.get("hive.groupby.position.alias") == "true"
+    )
     has_star = context.dialect.groups_by_ordinals and any(map(is_star, items))
     for item in group.expressions:
         inner = unwrapped(item)
@@ -252,8 +254,8 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
         at = context.text.token_of(number)
         source = context.tokens_of(items[int(ordinal) - 1].unalias())
         if at is not None and source is not None:
-            context.edits.copy((at, at), source)
-            context.generated.setdefault(at, []).append(item)
+            context.writing.edits.copy((at, at), source)
+            context.bound.generated.setdefault(at, []).append(item)
     return item
 
 
@@ -289,8 +291,8 @@ def _quote_registered_function(context: ResolutionContext, node: exp.Expr) -> No
     index = context.query.function_token(node)
     if index is not None:
         written = unquote_identifier(context.text.raw(index))
-        if written.lower() in context.functions:
-            context.edits.replace(index, index, context.quote(written))
+        if written.lower() in context.settings.functions:
+            context.writing.edits.replace(index, index, context.quote(written))
 
 
 def resolve_having(
@@ -317,7 +319,7 @@ def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items:
     """Reject a column whose table has the name of an alias: without a plain key of the table Hive reads the alias."""
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias} - scope.tables.keys()
     for node in having.find_all(exp.Column, exp.Dot) if aliases else ():
-        column = context.bindings.get(id(node))
+        column = context.bound.bindings.get(id(node))
         first = node
         while type(first) is exp.Dot:
             first = first.this
@@ -339,7 +341,7 @@ def check_tables_of_aggregates(context: ResolutionContext, node: exp.Select, sco
         text: (part, column)
         for text, source in scope.key_nodes.items()
         for part in source.find_all(exp.Column, exp.Dot)
-        if (column := context.bindings.get(id(part))) is not None and column.table in names
+        if (column := context.bound.bindings.get(id(part))) is not None and column.table in names
     }
     having = node.args.get("having")
     for root in [*node.expressions, *([having] if having is not None else [])]:
@@ -425,7 +427,7 @@ def resolve_windows(
         if function is not window.this and isinstance(function, (exp.Lag, exp.Lead)):
             raise context.fail("lag() and lead() do not support null treatment", window)
         name = function_name(context, function)
-        if name is not None and name not in HIVE_FUNCTIONS and name not in context.functions:
+        if name is not None and name not in HIVE_FUNCTIONS and name not in context.settings.functions:
             raise context.fail(f"Invalid function '{name}'", function, name)
         for value in function.args.values():
             for item in child_expressions(value):

@@ -63,7 +63,7 @@ def resolve_from(context: ResolutionContext, select: exp.Select, block: QueryBlo
         return Scope()
     alias, scope = resolve_source(context, clause.this, block)
     joins, laterals = select.args.get("joins") or (), select.args.get("laterals") or ()
-    context.dialect.check_laterals(context, clause.this, joins, laterals)
+    context.dialect.checks.check_laterals(context, clause.this, joins, laterals)
     for join in joins:
         scope = _resolve_join(context, alias, scope, join, block)
         alias = None
@@ -80,7 +80,7 @@ def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock
 
 
 def _resolve_element(context: ResolutionContext, node: exp.Expr, block: QueryBlock) -> tuple[str | None, Scope]:
-    context.dialect.check_source(context, node)
+    context.dialect.checks.check_source(context, node)
     alias: str | None
     if isinstance(node, exp.Table):
         if isinstance(node.this, exp.Func):
@@ -135,7 +135,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     for part in parts:
         if type(part) is not exp.Identifier:
             raise context.fail("Cannot read this table name", node)
-    context.dialect.check_table(context, node)
+    context.dialect.checks.check_table(context, node)
     alias_node = node.args.get("alias")
     identifier = alias_node.this if alias_node is not None else None
     written = tuple(part.name for part in parts)
@@ -153,22 +153,22 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
             text = f"WITH defines {name} later: Hive reads this definition, other engines do not. Define it first"
             raise context.fail(text, parts[-1], name)
         scope = rename_columns(context, resolve_cte(context, definition, block.level), alias, alias_node)
-        is_cte_name = definition.is_outermost or lower in context.outermost_ctes
+        is_cte_name = definition.is_outermost or lower in context.with_clauses.outermost
         if not is_cte_name and context.mode.qualifies_inner_ctes:
             _qualify_table(context, parts)
             quote_alias(context, identifier)
-        context.sources[id(node)] = Source(node, alias, scope, cte=definition.node)
+        context.bound.sources[id(node)] = Source(node, alias, scope, cte=definition.node)
         return alias, scope
-    database = parts[-2].name.lower() if len(parts) > 1 else context.database
-    schema = context.schemas.table(database, lower)
+    database = parts[-2].name.lower() if len(parts) > 1 else context.settings.database
+    schema = context.settings.schemas.table(database, lower)
     if schema is None:
         raise context.fail(f"Table not found '{name}': there is no table or view {database}.{lower}", parts[-1], name)
     if schema.kind == "temporary":
         raise context.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
     if not schema.columns:
         _check_unknown_columns(context, node, f"{database}.{lower}")
-    if (database, lower) not in context.tables:
-        context.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
+    if (database, lower) not in context.bound.tables:
+        context.bound.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
         context.budget.add_table(len(schema.columns))
     _qualify_table(context, parts)
     quote_alias(context, identifier)
@@ -185,19 +185,19 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
         scope = rename_columns(context, scope, alias, alias_node)
     has_sample = TokenType.TABLE_SAMPLE in context.text.kind_set
     if has_sample or node.args.get("pivots"):
-        context.dialect.check_table_suffix(context, node)
+        context.dialect.checks.check_table_suffix(context, node)
     if node.args.get("pivots") and context.dialect.has_pivots:
         write_as_query(context, node, schema.columns, scope)
         scope.qualifiers = {}
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
-    context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
+    context.bound.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
 
 
 def _resolve_files(context: ResolutionContext, node: exp.Table, written: tuple[str, ...], alias: str) -> Scope:
     """Resolve files that Spark reads as a table."""
     files = (written[0].lower(), written[1])
-    schema = context.schemas.table(*files)
+    schema = context.settings.schemas.table(*files)
     if schema is None:
         reason = f"{file_name(written)} are files, whose columns only Spark knows: define the view in a ViewSession"
         raise context.fail(reason, node.parts[-1], file_name(written))
@@ -213,7 +213,7 @@ def _resolve_files(context: ResolutionContext, node: exp.Table, written: tuple[s
             scope = rename_columns(context, scope, alias, alias_node)
     if node.args.get("pivots"):
         raise context.fail("PIVOT and UNPIVOT over files: read the files in a subquery", node)
-    context.sources[id(node)] = Source(node, alias, scope)
+    context.bound.sources[id(node)] = Source(node, alias, scope)
     return scope
 
 
@@ -229,14 +229,14 @@ def _check_unknown_columns(context: ResolutionContext, node: exp.Table, name: st
 
 def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:
     """Quote the name of a table, and add the current database in front of a single name."""
-    quote = context.quote if context.quotes_names else str
-    prefix = f"{quote(context.database)}." if len(parts) == 1 else ""
+    quote = context.quote if context.settings.quotes_names else str
+    prefix = f"{quote(context.settings.database)}." if len(parts) == 1 else ""
     for part in parts:
         index = context.text.token_of(part)
         if index is None:
             return
         check_identifier(context, part)
-        context.edits.replace(index, index, prefix + quote(part.name))
+        context.writing.edits.replace(index, index, prefix + quote(part.name))
 
 
 def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> str | None:
@@ -271,7 +271,7 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
             qualified = quote_qualified(str(owner), column_name, text.quote)
         written = context.mode.sampled_name(context, name, qualified, buckets)
         if written is not None:
-            context.edits.replace(item[0], item[0], written)
+            context.writing.edits.replace(item[0], item[0], written)
     return text.between(index, end)
 
 
@@ -351,7 +351,7 @@ def _parse_again(context: ResolutionContext, prefix: str, first: int, last: int)
         raise context.fail("Cannot read this partitioned table function", begin)
     padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
     tree = parse_query(padded, text.dialect, whole=text.whole, offset=text.offset).tree
-    context.reparsed_trees.append(tree)
+    context.bound.reparsed_trees.append(tree)
     return tree
 
 
@@ -361,7 +361,7 @@ def _parse_again(context: ResolutionContext, prefix: str, first: int, last: int)
 def _resolve_derived_table(
     context: ResolutionContext, node: exp.Subquery, block: QueryBlock
 ) -> tuple[str | None, Scope]:
-    context.dialect.check_derived_table(context, node)
+    context.dialect.checks.check_derived_table(context, node)
     inner = node.this
     identifier = alias_identifier(node)
     if identifier is not None and (identifier._meta or {}).get("start") in context.text.pipe_markers:
@@ -371,25 +371,28 @@ def _resolve_derived_table(
     require_alias(context, identifier, "A derived table needs an alias: write (SELECT …) name", inner)
     alias = str(identifier.name).lower() if identifier is not None else f"__derived_{len(block.aliases)}"
     outer = block.outer if context.dialect.reads_outer_in_from else None
-    scope = context.resolve_query(context, node, block.ctes, outer, level=block.level + 1)
+    scope = context.dispatch.resolve_query(context, node, block.ctes, outer, level=block.level + 1)
     claim_alias(context, alias, block, identifier or inner)
     quote_alias(context, identifier)
     for name in alias_columns(node):
         quote_alias(context, name)
     scope = rename_columns(context, scope, alias, node.args.get("alias"))
-    context.sources[id(node)] = Source(node, alias, scope)
+    context.bound.sources[id(node)] = Source(node, alias, scope)
     return alias, scope
 
 
 def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBlock) -> Scope:
     """Resolve the query under a pipe operator, whose table aliases the operator can name."""
-    scope = context.resolve_query(context, node, block.ctes, outer=block.outer, level=block.level + 1)
+    scope = context.dispatch.resolve_query(context, node, block.ctes, outer=block.outer, level=block.level + 1)
     result = Scope()
     for column in scope.columns:
         table, name = scope.names[column]
         owner = _output_alias(context, column, table)
-        if name in result.tables.get(owner, {}) or context.renamed_columns.get(column, name) != column.name:
-            at = context.select_items.get(column, node)
+        if (
+            name in result.tables.get(owner, {})
+            or context.column_names.renamed_columns.get(column, name) != column.name
+        ):
+            at = context.bound.select_items.get(column, node)
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", at, name)
         result.put(owner, name, column.copy(column.internal, owner, name))
     result.merged = MergedColumns(result.tables, result.join_columns())
@@ -405,14 +408,14 @@ def _elements_under(context: ResolutionContext, node: exp.Subquery) -> Iterator[
     from_ = node.this.args.get("from_")
     for element in (from_, *(node.this.args.get("joins") or ())) if from_ is not None else ():
         yield element
-        if type(element.this) is exp.Subquery and id(element.this) not in context.sources:
+        if type(element.this) is exp.Subquery and id(element.this) not in context.bound.sources:
             yield from _elements_under(context, element.this)
 
 
 def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the tables under a pipe operator with catalog and database."""
     for element in _elements_under(context, node):
-        source = context.sources.get(id(element.this))
+        source = context.bound.sources.get(id(element.this))
         if source is not None:
             yield from source.scope.qualifiers.items()
 
@@ -420,7 +423,7 @@ def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[t
 def _tables_with_hidden_keys(context: ResolutionContext, node: exp.Subquery) -> Iterator[str]:
     """Yield the tables under a pipe operator whose column is a key that only the star of the table contains."""
     for element in _elements_under(context, node):
-        sides = context.joins.get(id(element))
+        sides = context.bound.joins.get(id(element))
         has_keys = element.args.get("using") or element.args.get("method") == "NATURAL"
         if sides is None or not has_keys or element.args.get("kind") in ("SEMI", "ANTI"):
             continue
@@ -431,10 +434,10 @@ def _tables_with_hidden_keys(context: ResolutionContext, node: exp.Subquery) -> 
 
 def _output_alias(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
     """Return the table alias of a column of a SELECT list in Spark; a generated alias if it has none."""
-    item = context.select_items.get(column)
+    item = context.bound.select_items.get(column)
     if type(item) is exp.Column and type(item.this) is not exp.Star:
-        bound = context.bindings.get(id(item))
-        table = bound.table if bound is not None and id(item) not in context.fields else None
+        bound = context.bound.bindings.get(id(item))
+        table = bound.table if bound is not None and id(item) not in context.bound.fields else None
     return table if table and not table.startswith("__") else "__pipe"
 
 
@@ -470,7 +473,7 @@ def _resolve_relation(context: ResolutionContext, node: exp.Subquery, block: Que
 def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBlock) -> tuple[str, Scope]:
     identifier, columns = alias_identifier(node), alias_columns(node)
     require_alias(context, identifier, "VALUES in FROM needs an alias", node)
-    context.dialect.check_values(context, node)
+    context.dialect.checks.check_values(context, node)
     alias = identifier.name.lower() if identifier is not None else f"__values_{len(block.aliases)}"
     claim_alias(context, alias, block, identifier or node)
     query = node.parent.parent if identifier is not None and not identifier._meta and node.parent is not None else None
@@ -523,7 +526,7 @@ def values_scope(
 def _resolve_join(
     context: ResolutionContext, left_alias: str | None, left: Scope, join: exp.Join, block: QueryBlock
 ) -> Scope:
-    context.dialect.check_join(context, join)
+    context.dialect.checks.check_join(context, join)
     for name in (join.args.get("using") or ())[:1]:
         at = context.text.token_of(name)
         if at is not None and context.text.raw(at - 1) != "(":
@@ -547,7 +550,7 @@ def _resolve_join(
         return result
     aliases = len(block.aliases)
     right_alias, right = resolve_source(context, node, block)
-    sides = context.joins[id(join)] = JoinScopes(left, right)
+    sides = context.bound.joins[id(join)] = JoinScopes(left, right)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
@@ -571,7 +574,7 @@ def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinS
     """Return the columns of a join in Spark or Trino, where a USING or NATURAL key is one column of the result."""
     left, right = sides.left, sides.right
     is_natural = join.args.get("method") == "NATURAL"
-    if is_natural and any(context.has_invented_name(column) for column in (*left.columns, *right.columns)):
+    if is_natural and any(context.column_names.is_invented(column) for column in (*left.columns, *right.columns)):
         raise context.fail("NATURAL JOIN over a column without a name: give the column a name with AS", join.this)
     keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
     if is_natural and context.dialect.keeps_letter_case:
@@ -694,9 +697,9 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
         f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys
     )
     first_token = min(indexes) - 2
-    context.edits.replace(first_token, max(indexes) + 1, f"on {condition}")
+    context.writing.edits.replace(first_token, max(indexes) + 1, f"on {condition}")
     written = [side.column_of(entry) for pair in keys for side, entry in zip((left, right), pair, strict=True)]
-    context.generated.setdefault(first_token, []).extend(written)
+    context.bound.generated.setdefault(first_token, []).extend(written)
     return True
 
 
@@ -723,7 +726,7 @@ def _resolve_using(
         if left_key is None or right_key is None:
             raise context.fail(f"column '{name}' not present in both sides of the join", identifier, name)
         names.append(name)
-        context.joins[id(join)].keys.append((left_key, right_key))
+        context.bound.joins[id(join)].keys.append((left_key, right_key))
     return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 
@@ -746,7 +749,7 @@ def resolve_lateral(
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
-        inner = context.resolve_query(context, function, block.ctes, outer=scope)
+        inner = context.dispatch.resolve_query(context, function, block.ctes, outer=scope)
         alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
         claim_alias(context, alias, block, node)
         quote_alias(context, identifier)
@@ -824,7 +827,7 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
 def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
     """Resolve the arguments of a table-generating function, but not its name, which stays unquoted."""
     if context.dialect.has_lateral_aliases and isinstance(function, exp.Func):
-        context.dialect.resolve_function(context, function, env)
+        context.dialect.checks.resolve_function(context, function, env)
     for item in function.iter_expressions():
         resolve(context, item, env)
 
@@ -892,7 +895,7 @@ def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) 
     names: list[str] = []
     for position, item in enumerate(first.expressions):
         value = item.expression if type(item) is exp.PropertyEQ else item
-        if type(value) is exp.Column and (type(value.this) is exp.Star or id(value) in context.fields):
+        if type(value) is exp.Column and (type(value.this) is exp.Star or id(value) in context.bound.fields):
             return None
         is_named = type(item) is exp.PropertyEQ and type(value) not in (exp.Dot, exp.Bracket)
         is_value = type(value) in (exp.Literal, exp.Null, exp.Boolean)
@@ -921,7 +924,7 @@ def put_produced_columns(
         column = ScopeColumn(f"_col{len(scope.columns)}", table, name, type_text, origins)
         scope.put(table, name, column)
         if not names and name != own_name:
-            context.spellings[column] = own_name
+            context.column_names.spellings[column] = own_name
         columns.append(column)
     return columns
 

@@ -44,7 +44,7 @@ def find_difference(author: ResolvedQuery, edited: EditedText, row: ResolvedQuer
             return f"column {name} is another expression"
     left_masks = ours.masks(places.of_author)
     right_masks = theirs.masks(places.of_row)
-    for token, parts in author.generated.items():
+    for token, parts in author.bound.generated.items():
         place = places.of_author(author.text.tokens[token].start)
         for part in parts:
             left_masks[place] = left_masks.get(place, 0) | ours.mask(part)
@@ -101,14 +101,14 @@ class _References:
         masks: _Masks = {}
         query, nodes_of = self._query, self._query.nodes_of
         for node in nodes_of(exp.Column, exp.Dot):
-            column = query.bindings.get(id(node))
+            column = query.bound.bindings.get(id(node))
             if column is not None:
                 self._add(masks, place_of, node, self.mask(column))
         for star in (*nodes_of(exp.Star), *nodes_of(exp.Column)):
-            for column in query.star_columns.get(id(star), ()):
+            for column in query.bound.star_columns.get(id(star), ()):
                 self._add(masks, place_of, star, self.mask(column))
         for table in nodes_of(exp.Table):
-            source = query.sources.get(id(table))
+            source = query.bound.sources.get(id(table))
             if source is not None and source.table is not None:
                 self._add(masks, place_of, table, self._mask_of([source.table]))
         return masks
