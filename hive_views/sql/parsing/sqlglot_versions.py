@@ -137,7 +137,8 @@ def _number_of_arguments(text: Text, index: int) -> int | None:
 
 def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     """Return the tokens from which every version of sqlglot makes the same tree, but for `same_tree`."""
-    kinds = {token.token_type for token in tokens}
+    types = [token.token_type for token in tokens]
+    kinds = set(types)
     lower = text.lower
     without_class = CALLS_WITHOUT_CLASS | FOREIGN_CALLS_WITHOUT_CLASS.get(text.dialect, frozenset())
     if not (
@@ -151,17 +152,19 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     result: list[Token] = []
     skipped_to = -1
     ends: dict[int, int] = {}
-    for index, token in enumerate(tokens):
+    last = len(tokens) - 1
+    for index, (token, kind) in enumerate(zip(tokens, types, strict=True)):
         if index in ends:
             result += [_retyped(token, TokenType.R_PAREN, ")")] * ends[index]
         if index <= skipped_to:
             continue
-        kind = token.token_type
-        if kind in _NEVER_REPLACED:
+        after = types[index + 1] if index < last else None
+        if kind in _NEVER_REPLACED or (
+            kind in _BEFORE_CALL and after is not TokenType.L_PAREN and token.text.upper() not in _SPECIAL_WORDS
+        ):
             result.append(token)
             continue
-        before = tokens[index - 1].token_type if index else None
-        after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        before = types[index - 1] if index else None
         phrase = _time_travel(tokens, index)
         if phrase is not None:
             words, snapshot = phrase
@@ -261,6 +264,7 @@ _SNAPSHOTS = frozenset(
     kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
 )
 _TRAVEL_WORDS = frozenset(words[0] for words in TIME_TRAVEL)
+_SPECIAL_WORDS = _TRAVEL_WORDS | {"ROW"}
 _QUOTED = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 _OPERAND_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN})
 
