@@ -37,7 +37,7 @@ _TYPE_ENDS = frozenset({">", "<>"})
 
 
 MAX_TOKENS = 100_000
-"""The maximum length of a text that is checked, in tokens: the check needs 4 KB of memory for each."""
+"""The maximum length of a text whose names are determined, in tokens: that needs 4 KB of memory for each."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class _Reading:
 
 
 def _read(sql: str, *, with_names: bool = False) -> _Reading:
-    """Read a text; one with too many tokens counts as allowed."""
+    """Read a text; one that is too long has no names."""
     types, starts = _tokens(sql)
-    if len(types) > MAX_TOKENS:
+    if with_names and len(types) > MAX_TOKENS:
         return _Reading(sql, types, starts, Recognition(len(types), True))
     return _Reading(sql, types, starts, spark_grammar().recognize(types, with_names=with_names))
 
