@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -261,6 +260,7 @@ class MergedColumns:
         return type(column) is MergedKey and self._keys.get(column.join_column) is column
 
 
+_NO_NAMES: dict[str, set[str | None]] = {}
 _NO_KEYS: dict[str, ScopeColumn] = {}
 _NO_NODES: dict[str, Any] = {}
 """The keys of scopes without keys: one shared pair, since most scopes have none."""
@@ -281,8 +281,7 @@ class Scope:
             expression's key.
         key_nodes: The expression of each key.
         has_connector_keys: Whether AND or OR is the outermost operator of a key.
-        ambiguous: The pairs of table alias and name that several columns have.
-        ambiguous_names: The names in these pairs.
+        ambiguous: The aliases of the tables in which several columns have a name, by the name.
         with_virtual: The aliases of stored tables, which have virtual columns.
         using: In Hive, the USING clause of the join whose result the scope is.
         merged: The columns of joins with USING or NATURAL, in Spark and Trino.
@@ -296,8 +295,7 @@ class Scope:
     keys: dict[str, ScopeColumn] = _NO_KEYS
     key_nodes: dict[str, Any] = _NO_NODES
     has_connector_keys = False
-    ambiguous: AbstractSet[tuple[str | None, str]] = frozenset()
-    ambiguous_names: AbstractSet[str] = frozenset()
+    ambiguous: dict[str, set[str | None]] = _NO_NAMES
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
     merged: MergedColumns | None = None
@@ -429,14 +427,13 @@ class Scope:
     def is_ambiguous(self, table: str | None, name: str) -> bool:
         """Return whether several columns of one table, or of all tables if `table` is None, have a name."""
         if table is not None:
-            return (table, name) in self.ambiguous
-        return name in self.ambiguous_names
+            return table in self.ambiguous.get(name, ())
+        return name in self.ambiguous
 
     def _add_ambiguous(self, table: str | None, name: str) -> None:
-        if not isinstance(self.ambiguous, set) or not isinstance(self.ambiguous_names, set):
-            self.ambiguous, self.ambiguous_names = set(), set()
-        self.ambiguous.add((table, name))
-        self.ambiguous_names.add(name)
+        if self.ambiguous is _NO_NAMES:
+            self.ambiguous = {}
+        self.ambiguous.setdefault(name, set()).add(table)
 
     def original(self, column: ScopeColumn) -> tuple[str | None, str]:
         """Return the table alias and the name under which a column was added."""
