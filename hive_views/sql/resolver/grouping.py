@@ -140,24 +140,25 @@ def resolve_plain_groups(
     aliases = {_written_name(context, item, env) for item in items}
     keys, set_members = _keys_of_group(context, group, items)
     selected = {id(unwrapped(item)) for item in items}
+    by_alias = {item.alias.lower(): item for item in items if type(item) is exp.Alias}
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
         if id(item) not in selected:
-            named = _aliases_in(context, item, items, ungrouped) if context.dialect.has_lateral_aliases else None
+            named = _aliases_in(context, item, by_alias, ungrouped) if context.dialect.has_lateral_aliases else None
             resolve(context, item, replace(env, scopes=(ungrouped.with_names(named),)) if named else env)
 
 
 def _aliases_in(
-    context: ResolutionContext, key: exp.Expr, items: list[exp.Expr], ungrouped: Scope
+    context: ResolutionContext, key: exp.Expr, items: Mapping[str, exp.Expr], ungrouped: Scope
 ) -> dict[str, ScopeColumn]:
     """Return the aliases of the SELECT list that an expression in GROUP BY names, as only Spark reads them."""
-    names = {node.name.lower() for node in key.find_all(exp.Column) if len(node.parts) == 1}
+    names = dict.fromkeys(node.name.lower() for node in key.find_all(exp.Column) if len(node.parts) == 1)
     return {
-        item.alias.lower(): ScopeColumn("", None, item.alias.lower(), context.type_source(item.this))
-        for item in items
-        if type(item) is exp.Alias and item.alias.lower() in names and ungrouped.find_any(item.alias.lower()) is None
+        name: ScopeColumn("", None, name, context.type_source(items[name].this))
+        for name in names
+        if name in items and ungrouped.find_any(name) is None
     }
 
 
