@@ -5,6 +5,7 @@ Source of the rules: Hive 4.1's `CalcitePlanner.genGBLogicalPlan`, `genSelectFor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
