@@ -279,7 +279,7 @@ class _TextAnalysis:
         # Tables that were not visited (a subquery in a lateral view, an unusual join) are not restricted, nor are the
         # tables of common table expressions, which may have been visited under another name.
         reason = ("it stands where its rows cannot be followed",)
-        for source in self._query.sources.values():
+        for source in self._query.bound.sources.values():
             if id(source) in self._visited:
                 continue
             if source.table is not None:
@@ -313,7 +313,7 @@ class _TextAnalysis:
             for branch in (node.this, node.expression):
                 yield from self._analyze_query(branch, restrictions, reasons)
         elif isinstance(node, exp.Select):
-            inputs, output = self._query.blocks[id(node)]
+            inputs, output = self._query.bound.blocks[id(node)]
             select = _Select(
                 node=node, inputs=inputs, output=output, sources=self._sources(node), reasons=list(reasons)
             )
@@ -330,13 +330,13 @@ class _TextAnalysis:
         nodes = [item.this for item in (*([clause] if clause is not None else ()), *(node.args.get("joins") or ()))]
         while nodes:
             item = nodes.pop(0)
-            source = self._query.sources.get(id(item))
+            source = self._query.bound.sources.get(id(item))
             if source is not None:
                 sources[source.alias] = source
             elif isinstance(item, (exp.Subquery, exp.Paren)) and not item.args.get("alias"):
                 nodes.append(item.this)  # a join in parentheses, whose tables can be named outside of the parentheses
             nodes += [join.this for join in item.args.get("joins") or ()]
-        return {table: None for table in self._query.blocks[id(node)][0].tables if table is not None} | sources
+        return {table: None for table in self._query.bound.blocks[id(node)][0].tables if table is not None} | sources
 
     def _analyze_select(self, select: _Select, restrictions: Restrictions) -> Iterator[TableUse]:
         self._restrict_output(select, restrictions)
@@ -367,7 +367,7 @@ class _TextAnalysis:
         if isinstance(query, (exp.Subquery, exp.Paren)):
             return self._types(query.this)
         if isinstance(query, exp.Select):
-            return [_comparable(column.type) for column in self._query.blocks[id(query)][1].columns]
+            return [_comparable(column.type) for column in self._query.bound.blocks[id(query)][1].columns]
         if not isinstance(query, exp.SetOperation):
             return []
         pairs = zip(self._types(query.this), self._types(query.expression), strict=False)
@@ -377,7 +377,7 @@ class _TextAnalysis:
         """Return the number of columns of a query's first SELECT; None for a query without SELECT."""
         while isinstance(query, (exp.Subquery, exp.SetOperation)):
             query = query.this
-        return len(self._query.blocks[id(query)][1].columns) if isinstance(query, exp.Select) else None
+        return len(self._query.bound.blocks[id(query)][1].columns) if isinstance(query, exp.Select) else None
 
     def _analyze_table(
         self, source: Source, columns: Mapping[str, tuple[Restriction, ...]], reasons: tuple[str, ...]
@@ -421,7 +421,7 @@ class _TextAnalysis:
             column = single_column(value) if value is not None else None
             reasons = select.reasons if self._views.reports_reasons(equal) else []
             if column is None:
-                item = unwrapped(self._query.select_items.get(output, select.node))
+                item = unwrapped(self._query.bound.select_items.get(output, select.node))
                 kind = "a constant" if isinstance(item, exp.Literal) else "computed"
                 reasons.append(f"{shown} of {self._view.name} is {kind}: {shown_sql(item)[:80]}")
             elif group_keys is not None and value not in group_keys and column not in group_keys:
@@ -481,13 +481,13 @@ class _TextAnalysis:
     def _unattached_options(self) -> str | None:
         """Options that were not found after a name and so may belong to any table; None if there are none."""
         count = sum(list(pair) == _OPTIONS for pair in pairwise(self._query.text.kinds[1:]))
-        attached = sum(self._options(source) is not None for source in self._query.sources.values())
+        attached = sum(self._options(source) is not None for source in self._query.bound.sources.values())
         return "WITH (…)" if count > attached else None
 
     @cached_property
     def _unattached_sample(self) -> str | None:
         """A sample that neither the tree nor a source contains and so may belong to any table; None for none."""
-        sources = self._query.sources.values()
+        sources = self._query.bound.sources.values()
         attached = sum(bool(source.sample or source.node.args.get("sample")) for source in sources)
         return "TABLESAMPLE" if self._query.text.kinds.count(TokenType.TABLE_SAMPLE) > attached else None
 
@@ -507,8 +507,8 @@ class _TextAnalysis:
 
     def _source_column(self, node: exp.Expr, *scopes: Scope) -> tuple[ScopeColumn, Scope] | None:
         """Return the column that an expression names, and its scope; None for fields and columns of other scopes."""
-        column: object = self._query.bindings.get(id(node))
-        if id(node) in self._query.fields:
+        column: object = self._query.bound.bindings.get(id(node))
+        if id(node) in self._query.bound.fields:
             return None
         while isinstance(column, ScopeColumn):
             for scope in scopes:
@@ -534,7 +534,7 @@ class _TextAnalysis:
             item = unwrapped(item)
             if self._query.dialect.groups_by_ordinals:
                 item = resolve_ordinal(item, select.node.expressions)
-                if isinstance(item, exp.Column) and id(item) not in self._query.bindings:
+                if isinstance(item, exp.Column) and id(item) not in self._query.bound.bindings:
                     item = items.get(item.name.lower(), item)
             keys.append(self._qualified(item, select.inputs))
         return keys
@@ -553,7 +553,7 @@ class _TextAnalysis:
         left = {self._alias(first.this)} if first is not None else set()
         for join in select.node.args.get("joins") or ():
             right = self._alias(join.this)
-            sides = self._query.joins.get(id(join))
+            sides = self._query.bound.joins.get(id(join))
             if sides is not None:
                 rule = _join_rule(select, (join.side or "").upper(), (join.kind or "").upper(), frozenset(left), right)
                 scopes = sides.left, sides.right
@@ -568,7 +568,7 @@ class _TextAnalysis:
 
     def _alias(self, node: exp.Expr) -> str:
         """Return the alias of an element of FROM; empty for elements without one, such as a join in parentheses."""
-        source = self._query.sources.get(id(node))
+        source = self._query.bound.sources.get(id(node))
         return source.alias if source is not None and not node.args.get("joins") else ""
 
     def _equalities(

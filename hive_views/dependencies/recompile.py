@@ -253,7 +253,7 @@ def _names_with_unnamed(text: ViewText, old: Sequence[str], expansion: Expansion
         return tuple(old)
     unnamed = [name for name in old if _UNNAMED.fullmatch(name)]
     columns = expansion.resolution.columns
-    items = [expansion.resolution.select_items.get(column) for _, column in columns]
+    items = [expansion.resolution.bound.select_items.get(column) for _, column in columns]
     computed = [number for number, item in enumerate(items) if item is not None and _has_no_alias(item)]
     others = [name for number, name in enumerate(new) if number not in computed]
     if len(computed) != len(unnamed) or not _is_table_change([name for name in old if name not in unnamed], others):

@@ -20,7 +20,7 @@ from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define
-from hive_views.sql.analysis.references import FunctionReference, references
+from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
@@ -116,7 +116,8 @@ def without_given_names(store: MetastoreStore, query: ViewQuery) -> ViewQuery:
         return query
     statement = CreateView(text=query.sql, dialect=query.dialect, name=ObjectName(("", "")), query=Query(query.sql))
     try:
-        functions = _user_functions(store, statement, added_functions())
+        called = references(statement.parsed_query).functions
+        functions = _user_functions(store, statement, called, added_functions())
         expansion = expand(
             statement.parsed_query, MetastoreSchemas(store), database=query.database, functions=functions
         )
@@ -141,13 +142,14 @@ def build_definition_of_statement(
 
     See `build_definition` and `ViewQuery`.
     """
+    named = references(statement.parsed_query)
     if building.catalog_name is not None:
-        _reject_other_catalogs(store, statement, building.catalog_name)
+        _reject_other_catalogs(store, statement, named, building.catalog_name)
     # Columns and lineage are taken from the same rows, even if a source is replaced meanwhile.
     source_rows = RowCache(store)
     engine = EngineSchemas(store, statement.dialect, source_rows)
     schemas = engine if analyzer is None else analyzed_schemas(store, analyzer, source_rows)
-    functions = _user_functions(store, statement, _added_functions(analyzer))
+    functions = _user_functions(store, statement, named.functions, _added_functions(analyzer))
     query_definition = define_view(statement, schemas, database=database, functions=functions)
     expansion = query_definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
@@ -173,7 +175,6 @@ def build_definition_of_statement(
         expanded = hive_text(statement.dialect, expansion, schemas, database=database, functions=functions)
     # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
     # If a text does not name all of its sources, its lineage is unknown.
-    named = references(statement.parsed_query)
     is_known = not (named.opaque or named.files)
     lineage = identify_dependencies(store, rows, mark=building.mark) if is_known else None
     version = define(
@@ -192,10 +193,12 @@ def build_definition_of_statement(
     return ViewDefinition(schema, version, tables)
 
 
-def _reject_other_catalogs(store: MetastoreStore, statement: CreateView | AlterViewAs, catalog_name: str) -> None:
+def _reject_other_catalogs(
+    store: MetastoreStore, statement: CreateView | AlterViewAs, named: References, catalog_name: str
+) -> None:
     """Reject tables of other catalogs, which would be resolved as tables of this metastore."""
     query = statement.query
-    for table in references(statement.parsed_query).tables:
+    for table in named.tables:
         if table.catalog is not None and table.catalog not in (catalog_name, store.config.session_catalog):
             line, column = line_and_column(statement.text, query.start + table.start)
             shown = ".".join(table.parts)
@@ -261,7 +264,10 @@ def _added_functions(analyzer: Analyzer | None) -> Collection[str]:
 
 
 def _user_functions(
-    store: MetastoreStore, statement: CreateView | AlterViewAs, added: Collection[str]
+    store: MetastoreStore,
+    statement: CreateView | AlterViewAs,
+    called: Sequence[FunctionReference],
+    added: Collection[str],
 ) -> dict[str, str]:
     """Return the functions that are qualified with a database; reject missing, and unqualified ones not built in.
 
@@ -271,7 +277,6 @@ def _user_functions(
     of Trino are not checked: Trino has no temporary functions, and its built-in functions are not listed here.
     """
     query, dialect = statement.query, statement.dialect
-    called = references(statement.parsed_query).functions
 
     def error(function: FunctionReference, reason: str) -> SqlError:
         line, column = line_and_column(statement.text, query.start + function.start)

@@ -201,7 +201,7 @@ def source_without_schema(query: str | ParsedQuery, dialect: Dialect) -> str | N
         if dialect == Dialect.SPARK and len(parts) > 3 and parts[-1].lower() in _METADATA_TABLES:
             return f"metadata of the table {'.'.join(parts[:-1])}"
     if dialect == Dialect.SPARK and any(
-        _HIDDEN in {part.name.lower() for part in node.parts} for node in query.tree.find_all(exp.Column)
+        _HIDDEN in {part.name.lower() for part in node.parts} for node in query.nodes_of(exp.Column)
     ):
         return f"Spark's column {_HIDDEN} of the files of a table"
     return None
@@ -257,19 +257,20 @@ def _function_calls(query: ParsedQuery) -> Iterator[FunctionReference]:
     """
     text, tokens = query.text, query.text.tokens
     identifiers = {
-        text.token_of(node)
-        for node in query.tree.find_all(exp.Identifier)
-        if not isinstance(node.parent, exp.Anonymous)
+        text.token_of(node) for node in query.nodes_of(exp.Identifier) if not isinstance(node.parent, exp.Anonymous)
     }
-    called = {function_token(text, node): isinstance(node, exp.Anonymous) for node in query.tree.find_all(exp.Func)}
-    for index, token in enumerate(tokens):
-        if index in identifiers:
-            continue
+    called: dict[int, bool] = {}
+    for node in query.nodes_of(exp.Func):
+        at = function_token(text, node)
+        if at is not None:
+            called[at] = isinstance(node, exp.Anonymous)
+    before_parenthesis = {index - 1 for index, kind in enumerate(text.kinds) if kind is TokenType.L_PAREN}
+    for index in sorted((before_parenthesis | called.keys()) - identifiers - {-1}):
+        token = tokens[index]
         name = unquote_identifier(text.raw(index))
         lower = name.lower()
-        is_followed = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         is_word = token.token_type is TokenType.VAR and lower not in RESERVED
-        if index not in called and not (is_followed and is_word):
+        if index not in called and not is_word:
             continue
         if lower == "repeatable" and index > 0 and tokens[index - 1].token_type is TokenType.R_PAREN:
             continue  # the seed of a TABLESAMPLE

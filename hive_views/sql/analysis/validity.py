@@ -244,7 +244,7 @@ def plain_types(expansion: Expansion) -> list[str | None]:
         return [None] * len(expansion.names)
     types: list[str | None] = []
     for (_, source), column in zip(resolution.columns, expansion.columns, strict=True):
-        item = resolution.select_items.get(source)
+        item = resolution.bound.select_items.get(source)
         is_plain = item is None or isinstance(item.unalias(), (exp.Column, exp.Star))
         types.append(column.type if is_plain else None)
     return types

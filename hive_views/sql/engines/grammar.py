@@ -1,8 +1,9 @@
 """An engine's grammar of queries, as a table, and a recognizer of the texts that it allows.
 
 The table is the network of states from which the engine's own parser was generated (ANTLR's ATN), reduced to the rule
-`query`: steps without a token are followed, names are sets of token types, and equal states are one. The recognizer
-follows all ways at once (generalized LL parsing), so that no grammar has to be written for it.
+`query`: steps without a token are followed, names are sets of token types, and equal states are one. So no grammar has
+to be written for it. `recognizer` decides whether a text is allowed. Which of its words are names needs one reading of
+the text: for it, all ways are followed at once, those of the first alternatives first (generalized LL parsing).
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
+from hive_views.sql.engines.recognizer import END, Recognizer
 from hive_views.sql.engines.tables import read_table
-
-END = 0
-"""The token type after the last token."""
 
 
 class _Call(NamedTuple):
@@ -102,7 +101,9 @@ class Grammar:
             types: The types of its tokens.
             with_names: Whether to determine which tokens are names.
         """
-        return _Reading(self, types, is_traced=with_names).result
+        if with_names:
+            return _Reading(self, types).result
+        return Recognition(*self._recognizer.recognize(types))
 
     def steps(self, state: int, kind: int) -> tuple[bool, Sequence[_Step]]:
         """Return whether a rule can end in a state in front of a token, and the steps that the token makes possible.
@@ -157,6 +158,10 @@ class Grammar:
         return first
 
     @cached_property
+    def _recognizer(self) -> Recognizer:
+        return Recognizer(self.document["states"], self.document["rules"], self._sets, self.first, self.root)
+
+    @cached_property
     def _sets(self) -> list[frozenset[int]]:
         return [frozenset(item) for item in self.document["sets"]]
 
@@ -176,12 +181,11 @@ class Grammar:
 class _Reading:
     """One text as a grammar reads it: all ways, those of the first alternatives first, as the engine's parser."""
 
-    def __init__(self, grammar: Grammar, types: Sequence[int], *, is_traced: bool) -> None:
+    def __init__(self, grammar: Grammar, types: Sequence[int]) -> None:
         self._grammar = grammar
         self._types = [*types, END]
         self._callers: dict[_Call, list[tuple[int, _Place]]] = {}
         self._ends: dict[_Call, dict[int, _Place]] = {}
-        self._is_traced = is_traced
         self._known: dict[_Place, tuple[_Place | None, Any]] = {}
         self._open: list[tuple[_Place, _Place | None, Any]] = []
         """What is read next, the last first: a place, the place before it, and the way between them."""
@@ -210,7 +214,7 @@ class _Reading:
             ends, steps = grammar.steps(state, types[position])
             # A rule goes on as long as it can, so that its end is tried last.
             if ends and self._end(place) and call == self._root and position == last:
-                return Recognition(last, True, self._names(place) if self._is_traced else frozenset())
+                return Recognition(last, True, self._names(place))
             for step in steps:
                 if -1 < step.guard < call.precedence:
                     continue

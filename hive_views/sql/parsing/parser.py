@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import pairwise, product
+from typing import TypeVar
 
 import sqlglot.errors
 from sqlglot import exp
@@ -38,6 +39,8 @@ from hive_views.sql.parsing.syntax_tree import function_token, is_never_call
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text, sqlglot_dialect
 
+_Node = TypeVar("_Node", bound=exp.Expr)
+
 
 @dataclass(frozen=True)
 class ParsedQuery:
@@ -53,6 +56,49 @@ class ParsedQuery:
         """The token range of each node by the node's `id`; nodes that the parser made up have none."""
         return node_ranges(self.text, self.tree, self.tokens)
 
+    @cached_property
+    def _nodes(self) -> Mapping[type[exp.Expr], Sequence[exp.Expr]]:
+        """The nodes of the tree by their class."""
+        nodes: dict[type[exp.Expr], list[exp.Expr]] = {}
+        stack = [self.tree]
+        while stack:
+            node = stack.pop()
+            nodes.setdefault(type(node), []).append(node)
+            for value in node.args.values():
+                if isinstance(value, exp.Expr):
+                    stack.append(value)
+                elif isinstance(value, list):
+                    stack += [item for item in value if isinstance(item, exp.Expr)]
+        return nodes
+
+    @cached_property
+    def depends_on_using(self) -> bool:
+        """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
+
+        Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
+        pipe operators that need a query around the operators before them.
+        """
+        if self.text.pipe_markers:
+            return True
+        for star in self.nodes_of(exp.Star):
+            parent = star.parent
+            while isinstance(parent, (exp.Column, exp.Alias)):
+                parent = parent.parent
+            if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
+                return True
+        for node in self.nodes_of(exp.From, exp.Join):
+            source = node.this
+            is_table = isinstance(source.this, (exp.Identifier, exp.Table))
+            if (not is_table and not source.args.get("alias")) or node.args.get("method") == "NATURAL":
+                return True
+        return False
+
+    def nodes_of(self, *kinds: type[_Node]) -> Iterator[_Node]:
+        """Yield the nodes of some classes and of those below them, in no particular order."""
+        for kind, nodes in self._nodes.items():
+            if issubclass(kind, kinds):
+                yield from nodes  # type: ignore[misc]
+
     def function_token(self, node: exp.Expr) -> int | None:
         """Return the index of the token that is a function's name; None if the node is not written as a call."""
         has_position = node._meta and "start" in node._meta
@@ -66,7 +112,11 @@ class ParsedQuery:
 
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:
     """Parse a query, at `offset` of `whole`; raises SqlError, or ParseTextError if it is no query."""
-    text = Text(sql, dialect, whole=whole, offset=offset)
+    return parse_text(Text(sql, dialect, whole=whole, offset=offset))
+
+
+def parse_text(text: Text) -> ParsedQuery:
+    """Parse a text that is split into tokens; raises SqlError, or ParseTextError if it is no query."""
     if text.dialect is not Dialect.SPARK:
         return ParsedQuery(text, *_tree(text))
     if may_have_keyword_names(text):

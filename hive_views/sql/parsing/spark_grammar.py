@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, product
 
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.grammar import Recognition, spark_grammar
 from hive_views.sql.text.positions import error_at
-from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
+from hive_views.sql.text.spark_lexer import pieces
 from hive_views.sql.text.tokens import Text
 
 _NUMBER = r"""(?:\d+\.\d*|\.\d+)(?:E[+-]?\d+)?(?:BD|[DF])?(?!\w)|\d+(?:E[+-]?\d+(?:BD|[DF])?|BD|[DFLSY])?(?!\w)"""
@@ -28,12 +28,16 @@ _NUMBER_SUFFIXES = {
 }
 _UPPER = {ord(letter): letter.upper() for letter in string.ascii_lowercase}
 _QUOTED = {"`": "BACKQUOTED_IDENTIFIER", '"': "DOUBLEQUOTED_STRING"}
+_OPERANDS = ("IDENTIFIER", "BACKQUOTED_IDENTIFIER", "STRING_LITERAL", "INTEGER_VALUE")
+"""Types of tokens that no literal follows: `x LIKE 'a'` has none of the type `LIKE`."""
+_MAX_TRIED = 20
+"""The maximum number of words in front of strings that are examined one by one; each takes a part of a reading."""
 _TYPE_WORDS = frozenset({"ARRAY", "MAP", "STRUCT"})
 _TYPE_ENDS = frozenset({">", "<>"})
 
 
 MAX_TOKENS = 100_000
-"""The maximum length of a text that is checked, in tokens: the check needs 4 KB of memory for each."""
+"""The maximum length of a text whose names are determined, in tokens: that needs 4 KB of memory for each."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,9 @@ class _Reading:
 
 
 def _read(sql: str, *, with_names: bool = False) -> _Reading:
-    """Read a text; one with too many tokens counts as allowed."""
+    """Read a text; one that is too long has no names."""
     types, starts = _tokens(sql)
-    if len(types) > MAX_TOKENS:
+    if with_names and len(types) > MAX_TOKENS:
         return _Reading(sql, types, starts, Recognition(len(types), True))
     return _Reading(sql, types, starts, spark_grammar().recognize(types, with_names=with_names))
 
@@ -80,21 +84,27 @@ def check_spark_text(sql: str, *, whole: str | None = None, offset: int = 0) -> 
 
 def _foreign_literal(reading: _Reading) -> tuple[int, str] | None:
     """Return the offset and the type of the first literal such as `n'a'`, whose type has no literals in Spark."""
-    grammar, sql, starts = spark_grammar(), reading.sql, reading.starts
+    grammar, sql, starts, types = spark_grammar(), reading.sql, reading.starts, reading.types
     strings = {grammar.types["STRING_LITERAL"], grammar.types["DOUBLEQUOTED_STRING"]}
-    candidates = [
-        index
-        for index, (kind, after) in enumerate(pairwise(reading.types))
-        if after in strings and grammar.is_name(kind)
-    ]
+    after_operand = {grammar.types[name] for name in _OPERANDS} | {grammar.words[")"]}
+    candidates: dict[int, str] = {}
+    for index, (kind, after) in enumerate(pairwise(types)):
+        if after in strings and grammar.is_name(kind) and not (index and types[index - 1] in after_operand):
+            word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
+            if word.lower() not in grammar.literal_types:
+                candidates[index] = word
+    if len(candidates) <= _MAX_TRIED:
+        candidates = {index: word for index, word in candidates.items() if _may_be_name(types, index)}
     if not candidates:
         return None
     names = _read(sql, with_names=True).recognition.names
-    for index in candidates:
-        word = sql[starts[index] : starts[index + 1]].split(maxsplit=1)[0]
-        if index in names and word.lower() not in grammar.literal_types:
-            return starts[index], word
-    return None
+    return next(((starts[index], word) for index, word in candidates.items() if index in names), None)
+
+
+def _may_be_name(types: Sequence[int], index: int) -> bool:
+    """Return whether the grammar allows a name in place of a token."""
+    name = spark_grammar().types["IDENTIFIER"]
+    return spark_grammar().recognize([*types[:index], name, *types[index + 1 :]]).is_allowed
 
 
 def unreadable_position(sql: str) -> int | None:
@@ -151,52 +161,81 @@ _AFTER_OPERANDS = frozenset(
 
 def _tokens(sql: str) -> tuple[list[int], list[int]]:
     """Return the types and the offsets of a text's tokens, without semicolons at its end."""
-    tokens = list(spark_tokens(sql))
-    while tokens and tokens[-1].text == ";":
-        tokens.pop()
-    types: list[int] = []
-    starts: list[int] = []
-    names, pattern = spark_grammar().types, _pattern()
-    open_types = 0
-    for token in _runs(tokens):
-        if token.kind in ("string", "quoted"):
-            types.append(names[_QUOTED.get(token.text[0], "STRING_LITERAL")])
-            starts.append(token.start)
-            continue
-        at, text = 0, token.text.translate(_UPPER)
+    lexer = _Lexer(sql)
+    begin = end = 0
+    for kind, start, stop in pieces(sql):
+        if kind == "string" or kind == "quoted":
+            lexer.read_run(begin, end)
+            lexer.add(spark_grammar().types[_QUOTED.get(sql[start], "STRING_LITERAL")], start)
+            begin = end = stop
+        elif kind != "space" and kind != "comment":
+            if start != end:
+                lexer.read_run(begin, end)
+                begin = start
+            end = stop
+    lexer.read_run(begin, end)
+    while lexer.starts and sql[lexer.starts[-1]] == ";":
+        lexer.types.pop()
+        lexer.starts.pop()
+    return lexer.types, lexer.starts
+
+
+class _Lexer:
+    """Reads the words, numbers and operators of a text, run by run: each sequence with nothing between them."""
+
+    def __init__(self, sql: str) -> None:
+        self.types: list[int] = []
+        self.starts: list[int] = []
+        self._sql = sql
+        self._open_types = 0
+
+    def add(self, kind: int, start: int) -> None:
+        """Add a token."""
+        self.types.append(kind)
+        self.starts.append(start)
+
+    def read_run(self, start: int, end: int) -> None:
+        """Add the tokens of a run."""
+        if start == end:
+            return
+        run = self._sql[start:end]
+        known = None if self._open_types else _tokens_of_run(run)
+        if known is None:
+            self._read_with_types(run, start)
+        else:
+            for kind, at in known:
+                self.types.append(kind)
+                self.starts.append(start + at)
+
+    def _read_with_types(self, run: str, start: int) -> None:
+        """Read `>>` as two brackets in a type; Spark's lexer counts the words that begin one."""
+        at, text, pattern = 0, run.translate(_UPPER), _pattern()
         while at < len(text):
             match = pattern.match(text, at)
             written = match.group() if match is not None else text[at]
-            if open_types and written[:2] == ">>":
-                written = ">"  # two brackets in a type; Spark's lexer counts the words that begin one
+            if self._open_types and written[:2] == ">>":
+                written = ">"
             if written in _TYPE_WORDS:
-                open_types += 1
-            elif open_types and written in _TYPE_ENDS:
-                open_types -= 1
-            types.append(_type_of(written, match))
-            starts.append(token.start + at)
+                self._open_types += 1
+            elif self._open_types and written in _TYPE_ENDS:
+                self._open_types -= 1
+            self.add(_type_of(written, match), start + at)
             at += len(written)
-    return types, starts
 
 
-def _runs(tokens: Sequence[SparkToken]) -> Iterator[SparkToken]:
-    """Yield tokens in quotes, and as one token each sequence of other tokens with nothing between them."""
-    run: list[SparkToken] = []
-    for token in tokens:
-        is_quoted = token.kind in ("string", "quoted")
-        if run and (is_quoted or run[-1].end != token.start):
-            yield _joined(run)
-            run = []
-        if is_quoted:
-            yield token
-        else:
-            run.append(token)
-    if run:
-        yield _joined(run)
-
-
-def _joined(run: list[SparkToken]) -> SparkToken:
-    return run[0] if len(run) == 1 else SparkToken("word", "".join(token.text for token in run), run[0].start)
+@lru_cache(maxsize=16_384)
+def _tokens_of_run(run: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the type and the offset of each token of a run outside types; None if a type may begin in it."""
+    text, pattern, at = run.translate(_UPPER), _pattern(), 0
+    tokens: list[tuple[int, int]] = []
+    while at < len(text):
+        match = pattern.match(text, at)
+        written = match.group() if match is not None else text[at]
+        if written in _TYPE_WORDS:
+            return None
+        tokens.append((_type_of(written, match), at))
+        at += len(written)
+    return tuple(tokens)
 
 
 @cache

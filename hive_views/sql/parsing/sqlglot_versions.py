@@ -137,7 +137,8 @@ def _number_of_arguments(text: Text, index: int) -> int | None:
 
 def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     """Return the tokens from which every version of sqlglot makes the same tree, but for `same_tree`."""
-    kinds = {token.token_type for token in tokens}
+    types = [token.token_type for token in tokens]
+    kinds = set(types)
     lower = text.lower
     without_class = CALLS_WITHOUT_CLASS | FOREIGN_CALLS_WITHOUT_CLASS.get(text.dialect, frozenset())
     if not (
@@ -151,14 +152,19 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     result: list[Token] = []
     skipped_to = -1
     ends: dict[int, int] = {}
-    for index, token in enumerate(tokens):
+    last = len(tokens) - 1
+    for index, (token, kind) in enumerate(zip(tokens, types, strict=True)):
         if index in ends:
             result += [_retyped(token, TokenType.R_PAREN, ")")] * ends[index]
         if index <= skipped_to:
             continue
-        kind = token.token_type
-        before = tokens[index - 1].token_type if index else None
-        after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        after = types[index + 1] if index < last else None
+        if kind in _NEVER_REPLACED or (
+            kind in _BEFORE_CALL and after is not TokenType.L_PAREN and token.text.upper() not in _SPECIAL_WORDS
+        ):
+            result.append(token)
+            continue
+        before = types[index - 1] if index else None
         phrase = _time_travel(tokens, index)
         if phrase is not None:
             words, snapshot = phrase
@@ -204,6 +210,15 @@ def parser_tokens(text: Text, tokens: list[Token]) -> list[Token]:
     return result
 
 
+_NEVER_REPLACED = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.STAR, TokenType.NUMBER, TokenType.PLUS),
+        *(TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.SLASH),
+        *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.ALIAS, TokenType.GROUP_BY),
+        *(TokenType.ORDER_BY, TokenType.JOIN, TokenType.ON, TokenType.CASE, TokenType.WHEN, TokenType.THEN),
+    }
+)
+"""The most usual tokens that stay as they are."""
 _REPLACED = frozenset({*NAMES, TokenType.IN, TokenType.ALL, *OPERATORS_AS_CALLS}) | frozenset(
     kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
 )
@@ -233,6 +248,8 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
         return None
     if tokens[index].token_type in _SNAPSHOTS:
         return 1, tokens[index].token_type
+    if tokens[index].text.upper() not in _TRAVEL_WORDS:
+        return None
     for words, name in TIME_TRAVEL.items():
         if len(words) + index <= len(tokens) and all(
             tokens[index + at].text.upper() == word and tokens[index + at].token_type not in _QUOTED
@@ -246,6 +263,8 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
 _SNAPSHOTS = frozenset(
     kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
 )
+_TRAVEL_WORDS = frozenset(words[0] for words in TIME_TRAVEL)
+_SPECIAL_WORDS = _TRAVEL_WORDS | {"ROW"}
 _QUOTED = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 _OPERAND_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN})
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hive_views.sql.parsing.parser import ParsedQuery, parse_query
+from hive_views.sql.parsing.parser import ParsedQuery, parse_text
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.text.tokens import Text
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,14 @@ class DefiningStatement(NamedStatement):
     query: Query
 
     @cached_property
+    def query_text(self) -> Text:
+        """The query's tokens; errors point into the statement."""
+        return Text(self.query.sql, self.dialect, whole=self.text, offset=self.query.start)
+
+    @cached_property
     def parsed_query(self) -> ParsedQuery:
         """The query's text and syntax tree; errors point into the statement."""
-        return parse_query(self.query.sql, self.dialect, whole=self.text, offset=self.query.start)
+        return parse_text(self.query_text)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
             name = column.internal
         new = column.copy(column.internal, alias, name)
         if position < len(names):
-            context.spellings[new] = identifiers[position].name
+            context.column_names.spellings[new] = identifiers[position].name
         result.put_unique(alias, name, new)
         written = result.names.get(new, (alias, name))[1]
         if written != name and context.mode.names_all_columns:
@@ -93,7 +93,7 @@ def note_new_names(context: ResolutionContext, scope: Scope, identifiers: Sequen
     """Record the columns to which `unique_names` gave another name."""
     for column, identifier in zip(scope.columns, identifiers, strict=False):
         if scope.names[column][1] != identifier.name.lower():
-            context.invented_names.add(column)
+            context.column_names.invented_names.add(column)
 
 
 def record_spellings(context: ResolutionContext, scope: Scope, alias: str | None, names: Iterable[str]) -> None:
@@ -102,13 +102,13 @@ def record_spellings(context: ResolutionContext, scope: Scope, alias: str | None
     for name in names:
         column = columns.get(name.lower())
         if column is not None:
-            context.spellings[column] = name
+            context.column_names.spellings[column] = name
 
 
 def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name: str) -> None:
     """Rename a column in the SELECT list of a derived table, because its name is a duplicate."""
-    item = context.select_items.get(column)
-    context.renamed_columns[column] = name
+    item = context.bound.select_items.get(column)
+    context.column_names.renamed_columns[column] = name
     if item is None or is_star(item):
         return
     if type(item) is exp.Alias:
@@ -116,12 +116,12 @@ def _rename_output_column(context: ResolutionContext, column: ScopeColumn, name:
         return
     tokens = context.tokens_of(item)
     if tokens is not None:
-        context.added_names.append((tokens[1], name))
+        context.writing.added_names.append((tokens[1], name))
 
 
 def _rename_identifier(context: ResolutionContext, identifier: exp.Identifier, name: str) -> None:
     """Write another name in place of an alias, because it is a duplicate."""
     index = context.text.token_of(identifier)
     if index is not None:
-        for edits in (context.edits, context.star_edits):
+        for edits in (context.writing.edits, context.writing.star_edits):
             edits.replace(index, index, context.quote(name))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 from typing import Any
 from weakref import ref
 
@@ -222,14 +221,58 @@ Handler = Callable[["ResolutionContext", Any, Environment], "ScopeColumn | None"
 """Resolves one kind of node; returns the column if the expression is one, otherwise None."""
 
 
-def accept(*_: Any) -> None:
-    """Accept everything: the check of a dialect or mode that does not have the restriction."""
+class DialectChecks:
+    """The checks of a dialect for texts that sqlglot parses but the dialect rejects; here, it rejects nothing."""
+
+    def resolve_function(self, context: ResolutionContext, node: exp.Func, env: Environment) -> None:
+        """Check a call, and write its name if it is a registered function."""
+
+    def check_source(self, context: ResolutionContext, node: exp.Expr) -> None:
+        """Check an element of FROM."""
+
+    def check_laterals(
+        self,
+        context: ResolutionContext,
+        source: exp.Expr,
+        joins: Sequence[exp.Expr],
+        laterals: Sequence[exp.Expr],
+    ) -> None:
+        """Check the lateral views of a query."""
+
+    def check_table(self, context: ResolutionContext, node: exp.Table) -> None:
+        """Check the name of a table."""
+
+    def check_table_suffix(self, context: ResolutionContext, node: exp.Table) -> None:
+        """Check what follows the name of a table."""
+
+    def check_derived_table(self, context: ResolutionContext, node: exp.Subquery) -> None:
+        """Check a derived table."""
+
+    def check_values(self, context: ResolutionContext, node: exp.Values) -> None:
+        """Check VALUES."""
+
+    def check_join(self, context: ResolutionContext, join: exp.Join) -> None:
+        """Check a join."""
+
+    def check_cast(self, context: ResolutionContext, node: exp.Expr) -> None:
+        """Check the type of a cast."""
+
+    def check_select(self, context: ResolutionContext, node: exp.Select) -> None:
+        """Check the clauses of a SELECT."""
+
+    def check_set_operation(self, context: ResolutionContext, node: exp.Expr) -> None:
+        """Check a set operation."""
+
+    def check_subquery(self, context: ResolutionContext, query: exp.Expr, env: Environment) -> None:
+        """Check a subquery in an expression."""
 
 
 @dataclass(frozen=True)
 class DialectRules:
-    """The rules by which a dialect resolves names, and checks for texts that sqlglot parses but the dialect rejects."""
+    """The rules by which a dialect resolves names."""
 
+    checks: DialectChecks = field(default_factory=DialectChecks)
+    """The checks for texts that sqlglot parses but the dialect rejects."""
     checks_identifiers: bool = False
     """Whether reserved words and other words that are not identifiers are rejected unless they are quoted."""
     checks_types: bool = False
@@ -290,23 +333,10 @@ class DialectRules:
     """Whether `t.*` includes the columns that are named by USING."""
     interval_units: frozenset[str] | None = None
     """The allowed units of an INTERVAL; None if they are not checked."""
-    resolve_function: Callable[[ResolutionContext, exp.Func, Environment], None] = accept
     has_pivots: bool = False
     """Whether PIVOT and UNPIVOT are resolved."""
-    check_source: Callable[[ResolutionContext, exp.Expr], None] = accept
-    check_laterals: Callable[[ResolutionContext, exp.Expr, Sequence[exp.Expr], Sequence[exp.Expr]], None] = accept
-    check_table: Callable[[ResolutionContext, exp.Table], None] = accept
-    check_table_suffix: Callable[[ResolutionContext, exp.Table], None] = accept
-    check_derived_table: Callable[[ResolutionContext, exp.Subquery], None] = accept
-    check_values: Callable[[ResolutionContext, exp.Values], None] = accept
-    check_join: Callable[[ResolutionContext, exp.Join], None] = accept
-    check_cast: Callable[[ResolutionContext, exp.Expr], None] = accept
-    check_select: Callable[[ResolutionContext, exp.Select], None] = accept
-    check_set_operation: Callable[[ResolutionContext, exp.Expr], None] = accept
-    check_subquery: Callable[[ResolutionContext, exp.Expr, Environment], None] = accept
 
 
-@dataclass(frozen=True)
 class ExpansionMode:
     """The differences between portable texts and the texts that Hive 4.1 itself would store."""
 
@@ -329,43 +359,129 @@ class ExpansionMode:
     """Whether a position in GROUP BY is replaced by the element of the SELECT list."""
     keeps_keys_under_windows: bool
     """Whether the scope of window functions keeps the expressions of the grouping keys."""
-    reuse_column: Callable[[ResolutionContext, exp.Expr, exp.Expr | None, Environment], None]
-    """Writes an expression that repeats a grouping key, an aggregate or a window function."""
-    key_source: Callable[[ResolutionContext, Scope, ScopeColumn], ScopeColumn | None]
-    """Returns the column of FROM under whose name a grouping key is written; None if there is none."""
-    star_name: Callable[[ResolutionContext, Scope, ScopeColumn, str], tuple[str | None, str]]
-    """Returns the table and the name that replace a star over a grouped block, for one of its columns."""
-    sampled_name: Callable[[ResolutionContext, str, str | None, Sequence[str]], str | None]
-    """Returns the text for an item of TABLESAMPLE, or None to keep it as written. The arguments are its first name, its
-    qualified name if it is a column, and the bucket columns of the table."""
-    collection_type: Callable[[ResolutionContext, exp.Expr], str | None]
-    """Returns the type of the argument of a table-generating function."""
-    resolve_order: Callable[[ResolutionContext, OrderedQuery], None]
-    """Resolves ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
-    uses_cbo: Callable[[Text, exp.Expr], bool]
-    """Whether Hive plans a query with its cost based optimizer."""
-    skips_exists: Callable[[ResolutionContext, exp.Expr], bool]
-    """Whether only the tables of the query in EXISTS are looked up, not its columns."""
-    check_call: Callable[[ResolutionContext, exp.Expr], None] = accept
-    check_operands: Callable[[ResolutionContext, Sequence[exp.Expr]], None] = accept
-    check_exists: Callable[[ResolutionContext, exp.Expr, Scope], None] = accept
-    check_grouping_sets: Callable[[ResolutionContext, Sequence[exp.Expr]], None] = accept
-    check_lateral_where: Callable[[ResolutionContext, exp.Expr, Sequence[exp.Expr]], None] = accept
-    check_having: Callable[[ResolutionContext, exp.Select], None] = accept
+
+    def reuse_column(
+        self, context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment
+    ) -> None:
+        """Write an expression that repeats a grouping key, an aggregate or a window function."""
+        raise NotImplementedError
+
+    def key_source(self, context: ResolutionContext, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
+        """Return the column of FROM under whose name a grouping key is written; None if there is none."""
+        raise NotImplementedError
+
+    def star_name(
+        self, context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str
+    ) -> tuple[str | None, str]:
+        """Return the table and the name that replace a star over a grouped block, for one of its columns."""
+        raise NotImplementedError
+
+    def sampled_name(
+        self, context: ResolutionContext, name: str, qualified: str | None, buckets: Sequence[str]
+    ) -> str | None:
+        """Return the text for an item of TABLESAMPLE, or None to keep it as written.
+
+        Args:
+            context: The state.
+            name: Its first name.
+            qualified: Its qualified name if it is a column.
+            buckets: The bucket columns of the table.
+        """
+        raise NotImplementedError
+
+    def collection_type(self, context: ResolutionContext, node: exp.Expr) -> str | None:
+        """Return the type of the argument of a table-generating function."""
+        raise NotImplementedError
+
+    def resolve_order(self, context: ResolutionContext, query: OrderedQuery) -> None:
+        """Resolve ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY."""
+        raise NotImplementedError
+
+    def uses_cbo(self, text: Text, tree: exp.Expr) -> bool:
+        """Return whether Hive plans a query with its cost based optimizer."""
+        return True
+
+    def skips_exists(self, context: ResolutionContext, query: exp.Expr) -> bool:
+        """Return whether only the tables of the query in EXISTS are looked up, not its columns."""
+        return False
+
+    def check_call(self, context: ResolutionContext, node: exp.Expr) -> None:
+        """Check the arguments of a call."""
+
+    def check_operands(self, context: ResolutionContext, operators: Sequence[exp.Expr]) -> None:
+        """Check the operands of operators."""
+
+    def check_exists(self, context: ResolutionContext, query: exp.Expr, outer: Scope) -> None:
+        """Check the query in EXISTS."""
+
+    def check_grouping_sets(self, context: ResolutionContext, keys: Sequence[exp.Expr]) -> None:
+        """Check GROUPING SETS."""
+
+    def check_lateral_where(self, context: ResolutionContext, where: exp.Expr, laterals: Sequence[exp.Expr]) -> None:
+        """Check WHERE over lateral views."""
+
+    def check_having(self, context: ResolutionContext, node: exp.Select) -> None:
+        """Check HAVING."""
 
 
-@dataclass(eq=False)
-class ResolutionContext:
-    """The state of one resolution: the text, its tables, its edits, and what each name refers to.
+@dataclass(frozen=True)
+class Settings:
+    """What a text is resolved with.
+
+    Attributes:
+        schemas: The tables and views that exist.
+        database: The author's current database, in lower case.
+        functions: Registered functions by name: `udf`, `udaf`, `udtf` or `macro`.
+        conf: Hive settings that change how a text is parsed and resolved.
+        regex_names: Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`).
+        quotes_names: Whether names are written in quotes.
+        uses_cbo: Whether Hive plans the query with its cost based optimizer, which has other rules for ORDER BY.
+    """
+
+    schemas: Schemas
+    database: str
+    functions: Mapping[str, str]
+    conf: Mapping[str, str]
+    regex_names: bool
+    quotes_names: bool
+    uses_cbo: bool
+
+    @staticmethod
+    def of(
+        query: ParsedQuery,
+        mode: ExpansionMode,
+        schemas: Schemas,
+        database: str,
+        functions: Mapping[str, str] | None,
+        conf: Mapping[str, str] | None,
+    ) -> Settings:
+        """Return the settings with those that follow from others."""
+        conf = conf or {}
+        regex_names = conf.get("hive.support.quoted.identifiers") == "none"
+        quotes_names = mode.quotes_regex_names or not regex_names
+        uses_cbo = mode.uses_cbo(query.text, query.tree)
+        return Settings(schemas, database.lower(), functions or {}, conf, regex_names, quotes_names, uses_cbo)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """The functions of higher modules that lower ones call.
 
     Attributes:
         handlers: The function for each kind of node; `names.visit` calls them.
         resolve_query: `queries.resolve_query`.
-        uses_cbo: Whether Hive plans the query with its cost based optimizer, which has other rules for ORDER BY.
-        regex_names: Whether quoted names are regular expressions (`hive.support.quoted.identifiers=none`).
-        quotes_names: Whether names are written in quotes.
-        edits: The replacements that complete every name.
-        star_edits: The replacements of stars only, for the stored text.
+    """
+
+    handlers: Mapping[type, Handler]
+    resolve_query: Callable[..., Scope]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundNames:
+    """What each name of a query refers to. The resolver adds to it; nothing else does.
+
+    Attributes:
+        tables: The tables and views that the text names, with the position of the first name.
         bindings: The column that an expression refers to, by the id of its node.
         fields: The field names after the column in an expression such as `a.x.y`, by the id of its node.
         star_columns: The columns that a star in a function stands for, by the id of its node.
@@ -373,36 +489,14 @@ class ResolutionContext:
         joins: The columns of both sides of each join, by the id of its node.
         blocks: The columns of FROM and of the result of each SELECT, by the id of its node.
         subqueries: The result of each subquery in an expression, by the id of its node.
-        tables: The tables and views that the text names, with the position of the first name.
-        pending_edits: The replacements of the expression that is being resolved.
-        pending_copies: The token ranges of this expression that are replaced by the text of other ranges.
         select_items: The element of a SELECT list that each output column comes from.
-        added_names: The token after which `AS name` is added, with the name.
-        spellings: The names of columns in upper and lower case as the author wrote them, where that is recorded.
-        table_spellings: The names of columns of tables that have letters in upper case, as far as they were needed.
-        invented_names: The columns without a name of their own, to which the resolver gives one.
-        renamed_columns: The new names of columns of derived tables whose own names are duplicates.
-        expanded_stars: The tokens of each star, with the expanded text, stored text and output column of its columns.
-        has_star: Whether the text contains a star.
-        ctes: The common table expressions of the SELECT that is being resolved.
-        cte_definitions: All common table expressions.
-        outermost_ctes: The names that the outermost WITH defines; Hive resolves them to its definitions everywhere.
-        set_operations: The number of aliases that Hive's grammar generated for set operations.
-        pipe_stars: The stars that pipe operators imply, each with whether the text itself determines its columns, and
-            the expanded text, stored text and output column of its columns.
         pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
+        generated: What the replacement of a token names where the author names nothing, by the token: the columns of a
+            star, keys of USING, columns of a table that is written as a query, elements in place of positions.
         reparsed_trees: The trees of text that was parsed again; kept so that the ids of their nodes stay unique.
     """
 
-    query: ParsedQuery
-    schemas: Schemas
-    database: str
-    dialect: DialectRules
-    mode: ExpansionMode
-    handlers: Mapping[type, Handler]
-    resolve_query: Callable[..., Scope]
-    functions: Mapping[str, str]
-    conf: Mapping[str, str]
+    tables: dict[TableKey, int] = field(default_factory=dict)
     bindings: dict[int, ScopeColumn] = field(default_factory=dict)
     fields: dict[int, list[str]] = field(default_factory=dict)
     star_columns: dict[int, list[ScopeColumn]] = field(default_factory=dict)
@@ -410,34 +504,107 @@ class ResolutionContext:
     joins: dict[int, JoinScopes] = field(default_factory=dict)
     blocks: dict[int, tuple[Scope, Scope]] = field(default_factory=dict)
     subqueries: dict[int, Scope] = field(default_factory=dict)
-    tables: dict[tuple[str, str], int] = field(default_factory=dict)
+    select_items: dict[ScopeColumn, exp.Expr] = field(default_factory=dict)
+    pivots: set[int] = field(default_factory=set)
+    generated: dict[int, list[ScopeColumn | exp.Expr]] = field(default_factory=dict)
+    reparsed_trees: list[exp.Expr] = field(default_factory=list)
+
+
+StarColumns = list[tuple[str, str, ScopeColumn]]
+"""The expanded text, the stored text and the output column of each column of a star."""
+
+
+@dataclass(eq=False)
+class Writing:
+    """The replacements of a text.
+
+    Attributes:
+        edits: The replacements that complete every name.
+        star_edits: The replacements of stars only, for the stored text.
+        pending_edits: The replacements of the expression that is being resolved.
+        pending_copies: The token ranges of this expression that are replaced by the text of other ranges.
+        added_names: The token after which `AS name` is added, with the name.
+        expanded_stars: The first and the last token of each star, and its columns.
+        pipe_stars: The stars that pipe operators imply, each with whether the text itself determines its columns, and
+            its columns.
+        has_star: Whether the text contains a star.
+    """
+
+    edits: TokenEdits
+    star_edits: TokenEdits
     pending_edits: list[tuple[tuple[int, int], str]] = field(default_factory=list)
     pending_copies: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
-    select_items: dict[ScopeColumn, exp.Expr] = field(default_factory=dict)
     added_names: list[tuple[int, str]] = field(default_factory=list)
+    expanded_stars: list[tuple[int, int, StarColumns]] = field(default_factory=list)
+    pipe_stars: list[tuple[PipeStar, bool, StarColumns]] = field(default_factory=list)
+    has_star: bool = False
+
+
+@dataclass(eq=False)
+class ColumnNames:
+    """Names of columns that differ from those under which names are looked up.
+
+    Attributes:
+        spellings: The names of columns in upper and lower case as the author wrote them, where that is recorded.
+        table_spellings: The names of columns of tables that have letters in upper case, as far as they were needed.
+        invented_names: The columns without a name of their own, to which the resolver gives one.
+        renamed_columns: The new names of columns of derived tables whose own names are duplicates.
+    """
+
     spellings: dict[ScopeColumn, str] = field(default_factory=dict)
     table_spellings: dict[TableKey, Mapping[str, str]] = field(default_factory=dict)
     invented_names: set[ScopeColumn] = field(default_factory=set)
     renamed_columns: dict[ScopeColumn, str] = field(default_factory=dict)
-    expanded_stars: list[tuple[int, int, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
-    has_star: bool = False
-    ctes: VisibleCtes = field(default_factory=VisibleCtes)
-    cte_definitions: list[CteDefinition] = field(default_factory=list)
-    outermost_ctes: set[str] = field(default_factory=set)
+
+    def is_invented(self, column: ScopeColumn) -> bool:
+        """Return whether the name of a column in the expanded text differs from its name in Spark and Trino."""
+        seen: set[ScopeColumn] = set()
+        while column not in seen:
+            if column in self.invented_names or self.renamed_columns.get(column, column.name) != column.name:
+                return True
+            seen.add(column)
+            origin = column.origins[0] if column.origins else None
+            if isinstance(origin, ScopeColumn) and origin.name == column.name:
+                column = origin
+        return False
+
+
+@dataclass(eq=False)
+class WithClauses:
+    """The common table expressions of a text.
+
+    Attributes:
+        visible: Those that the SELECT that is being resolved can name.
+        definitions: All of them.
+        outermost: The names that the outermost WITH defines; Hive resolves them to its definitions everywhere.
+        set_operations: The number of aliases that Hive's grammar generated for set operations.
+    """
+
+    visible: VisibleCtes = field(default_factory=VisibleCtes)
+    definitions: list[CteDefinition] = field(default_factory=list)
+    outermost: set[str] = field(default_factory=set)
     set_operations: int = 0
-    pipe_stars: list[tuple[PipeStar, bool, list[tuple[str, str, ScopeColumn]]]] = field(default_factory=list)
-    pivots: set[int] = field(default_factory=set)
-    reparsed_trees: list[exp.Expr] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class ResolutionContext:
+    """The state of one resolution: the text, the rules that it is resolved by, and what is known of it so far."""
+
+    query: ParsedQuery
+    settings: Settings
+    dialect: DialectRules
+    mode: ExpansionMode
+    dispatch: Dispatch
+    bound: BoundNames = field(default_factory=BoundNames)
+    column_names: ColumnNames = field(default_factory=ColumnNames)
+    with_clauses: WithClauses = field(default_factory=WithClauses)
 
     def __post_init__(self) -> None:
-        self.text, self.tree = self.query.text, self.query.tree
-        self.starts = self.text.starts
-        self.uses_cbo = self.mode.uses_cbo(self.text, self.tree)
-        self.regex_names = self.conf.get("hive.support.quoted.identifiers") == "none"
-        self.quotes_names = self.mode.quotes_regex_names or not self.regex_names
+        self.text = self.query.text
         self.budget = ResolutionBudget(self.text)
-        self.edits, self.star_edits = TokenEdits(self.text), TokenEdits(self.text)
-        self.types = type_inference(self.query, self.bindings, self.fields, self.subqueries, self.conf)
+        self.writing = Writing(TokenEdits(self.text), TokenEdits(self.text))
+        bound = self.bound
+        self.types = type_inference(self.query, bound.bindings, bound.fields, bound.subqueries, self.settings.conf)
 
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""
@@ -468,47 +635,13 @@ class ResolutionContext:
 
         return infer
 
-    @cached_property
-    def keeps_using(self) -> bool:
-        """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
-
-        Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
-        pipe operators that need a query around the operators before them.
-        """
-        if self.text.pipe_markers:
-            return True
-        for star in self.tree.find_all(exp.Star):
-            parent = star.parent
-            while isinstance(parent, (exp.Column, exp.Alias)):
-                parent = parent.parent
-            if not isinstance(parent, exp.Select) and not (type(parent) is exp.Count and star.parent is parent):
-                return True
-        for node in self.tree.find_all(exp.From, exp.Join):
-            source = node.this
-            is_table = isinstance(source.this, (exp.Identifier, exp.Table))
-            if (not is_table and not source.args.get("alias")) or node.args.get("method") == "NATURAL":
-                return True
-        return False
-
     def key_binding(self, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
         """Return the column of FROM that a grouping key consists of; None if the key is not a plain column."""
         for text, key_column in scope.keys.items():
             if key_column is column:
                 node = scope.key_nodes.get(text)
-                return self.bindings.get(id(unwrapped(node))) if node is not None else None
+                return self.bound.bindings.get(id(unwrapped(node))) if node is not None else None
         return None
-
-    def has_invented_name(self, column: ScopeColumn) -> bool:
-        """Return whether the name of a column in the expanded text differs from its name in Spark and Trino."""
-        seen: set[ScopeColumn] = set()
-        while column not in seen:
-            if column in self.invented_names or self.renamed_columns.get(column, column.name) != column.name:
-                return True
-            seen.add(column)
-            origin = column.origins[0] if column.origins else None
-            if isinstance(origin, ScopeColumn) and origin.name == column.name:
-                column = origin
-        return False
 
     def quote(self, name: str) -> str:
         """Quote an identifier in the dialect of the text."""
@@ -518,7 +651,7 @@ class ResolutionContext:
         """Return a column's name in upper and lower case as the author wrote it in the query that gives it."""
         origin: Any = column
         while isinstance(origin, ScopeColumn) and origin.name == column.name:
-            spelled = self.spellings.get(origin)
+            spelled = self.column_names.spellings.get(origin)
             if spelled is not None:
                 return spelled if spelled.lower() == name else name
             origin = origin.origins[0] if origin.origins else None
@@ -526,12 +659,12 @@ class ResolutionContext:
 
     def _table_spelling(self, table: TableKey, name: str) -> str:
         """Return the name of a table's column in upper and lower case as the table has it."""
-        schema = self.schemas.table(*table)
+        schema = self.settings.schemas.table(*table)
         if schema is None or schema.spellings is None:
             return name
-        if table not in self.table_spellings:
-            self.table_spellings[table] = schema.spellings()
-        return self.table_spellings[table].get(name, name)
+        if table not in self.column_names.table_spellings:
+            self.column_names.table_spellings[table] = schema.spellings()
+        return self.column_names.table_spellings[table].get(name, name)
 
     def fail(self, reason: str, at: exp.Expr | int | None, name: str | None = None) -> UnknownNameError:
         """Return an error at the position of an expression, or of a character."""

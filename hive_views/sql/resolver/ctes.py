@@ -30,8 +30,8 @@ def define_ctes(
         definition = CteDefinition(cte, visible, position, is_outermost, level, is_recursive, outer=reachable)
         definitions[name] = definition
         if is_outermost:
-            context.outermost_ctes.add(name)
-        context.cte_definitions.append(definition)
+            context.with_clauses.outermost.add(name)
+        context.with_clauses.definitions.append(definition)
         check_identifier(context, alias_node.this)
     return VisibleCtes(definitions, len(definitions), ctes)
 
@@ -46,7 +46,7 @@ def resolve_cte(context: ResolutionContext, definition: CteDefinition, level: in
         definition.is_running = True
         first = _resolve_first_branch(context, definition) if definition.is_recursive else None
         query, outer = definition.node.this, definition.outer
-        definition.scope = context.resolve_query(context, query, definition.visible, outer, level=level + 1)
+        definition.scope = context.dispatch.resolve_query(context, query, definition.visible, outer, level=level + 1)
         if first is not None:  # the query reads its own result under its own name
             for column, result in zip(first.columns, definition.scope.columns, strict=False):
                 column.origins += (result,)
@@ -64,6 +64,6 @@ def _resolve_first_branch(context: ResolutionContext, definition: CteDefinition)
         if with_ is not None:
             visible = define_ctes(context, with_, visible, definition.outer, level)
         branch = branch.this
-    scope = context.resolve_query(context, branch, visible, definition.outer, level=level)
+    scope = context.dispatch.resolve_query(context, branch, visible, definition.outer, level=level)
     definition.scope = rename_columns(context, scope, definition.node.alias.lower(), definition.node.args["alias"])
     return definition.scope

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -22,7 +23,7 @@ from hive_views.sql.engines.builtin_functions import (
 from hive_views.sql.engines.grammar import spark_grammar
 from hive_views.sql.parsing.hive_grammar import INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.syntax_tree import begins_with_with, has_grouping_sets
-from hive_views.sql.resolver.context import DialectRules, Environment, ResolutionContext, accept
+from hive_views.sql.resolver.context import DialectChecks, DialectRules, Environment, ResolutionContext
 from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
@@ -54,8 +55,8 @@ def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Envi
         return
     if tokens[at + 1].token_type is not TokenType.L_PAREN and not isinstance(node, exp.Anonymous):
         return
-    if name in context.functions:
-        context.pending_edits.append(((at, -at), context.quote(written)))
+    if name in context.settings.functions:
+        context.writing.pending_edits.append(((at, -at), context.quote(written)))
     elif name not in PARSED_ELSEWHERE:
         raise context.fail(f"Invalid function '{written}': it is neither built in nor registered", start, written)
 
@@ -208,10 +209,19 @@ def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environme
 
 def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
     """Reject a cast to a type of another engine, also inside an array, a map or a struct."""
-    first, last = context.query.ranges.get(id(node.args["to"]), (-1, -1))
-    if first < 0:
+    types = context.text.cast_types
+    if types is not None and not any(map(_foreign_type, types)):
         return
-    written = " ".join(context.text.between(first, last).lower().split())
+    first, last = context.query.ranges.get(id(node.args["to"]), (-1, -1))
+    if first >= 0:
+        foreign = _foreign_type(" ".join(context.text.between(first, last).lower().split()))
+        if foreign is not None:
+            raise context.fail(f"Spark has no type {foreign}", context.text.tokens[first].start)
+
+
+@lru_cache(maxsize=4096)
+def _foreign_type(written: str) -> str | None:
+    """Return the part of a type, in lower case and with single blanks, that is a type of another engine."""
     grammar = spark_grammar()
     nested = _NO_TYPE.sub(" ", written)
     for kind in _SIMPLE_TYPE.findall(nested) if "<" in written else [written]:
@@ -223,7 +233,8 @@ def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
             or name in _NESTED_TYPES
             or (is_decimal and not scale <= precision <= _MAX_PRECISION)
         ):
-            raise context.fail(f"Spark has no type {kind}", context.text.tokens[first].start)
+            return kind
+    return None
 
 
 _NESTED_TYPES = frozenset({"array", "map", "struct"})
@@ -235,7 +246,32 @@ _SIMPLE_TYPE = re.compile(r"\b([a-z_0-9]+(?: ?\([\d, ]+\))?) ?(?=[,>])")
 """A type inside another one; names of fields are in front of a space or a colon."""
 _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"})
 
+
+class _HiveChecks(DialectChecks):
+    resolve_function = staticmethod(_resolve_hive_function)
+    check_source = staticmethod(_check_hive_source)
+    check_laterals = staticmethod(_check_hive_laterals)
+    check_table = staticmethod(_check_hive_table)
+    check_table_suffix = staticmethod(_check_hive_table_suffix)
+    check_derived_table = staticmethod(_check_hive_derived_table)
+    check_values = staticmethod(_check_hive_values)
+    check_join = staticmethod(_check_hive_join)
+    check_select = staticmethod(_check_hive_select)
+    check_set_operation = staticmethod(_check_hive_set_operation)
+    check_subquery = staticmethod(_check_hive_subquery)
+
+
+class _TrinoChecks(DialectChecks):
+    check_source = staticmethod(_check_pivots)
+
+
+class _SparkChecks(DialectChecks):
+    resolve_function = staticmethod(_check_spark_call)
+    check_cast = staticmethod(_check_spark_cast)
+
+
 HIVE = DialectRules(
+    checks=_HiveChecks(),
     checks_identifiers=True,
     checks_types=True,
     restricts_windows=True,
@@ -251,17 +287,6 @@ HIVE = DialectRules(
     reads_later_ctes=True,
     has_partitioned_functions=True,
     interval_units=frozenset({*INTERVAL_UNITS, "year to month", "day to second"}),
-    resolve_function=_resolve_hive_function,
-    check_source=_check_hive_source,
-    check_laterals=_check_hive_laterals,
-    check_table=_check_hive_table,
-    check_table_suffix=_check_hive_table_suffix,
-    check_derived_table=_check_hive_derived_table,
-    check_values=_check_hive_values,
-    check_join=_check_hive_join,
-    check_select=_check_hive_select,
-    check_set_operation=_check_hive_set_operation,
-    check_subquery=_check_hive_subquery,
 )
 TRINO = DialectRules(
     allows_database_in_column=True,
@@ -272,7 +297,7 @@ TRINO = DialectRules(
     allows_generators_with_columns=True,
     has_star_except=True,
     names_extracted_fields=False,
-    check_source=_check_pivots,
+    checks=_TrinoChecks(),
 )
 SPARK = replace(
     TRINO,
@@ -285,8 +310,6 @@ SPARK = replace(
     exploded_name="col",
     has_struct_stars=True,
     has_pivots=True,
-    resolve_function=_check_spark_call,
-    check_cast=_check_spark_cast,
-    check_source=accept,
+    checks=_SparkChecks(),
 )
 DIALECTS = {Dialect.HIVE: HIVE, Dialect.SPARK: SPARK, Dialect.TRINO: TRINO}

@@ -92,7 +92,7 @@ def _binary(context: ResolutionContext, node: exp.Expr, env: Environment) -> Non
 
 def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     column = visit(context, node.this, env)
-    context.dialect.check_cast(context, node)
+    context.dialect.checks.check_cast(context, node)
     context.mode.check_operands(context, (node,))
     # A portable text keeps the cast: readers may have another type than the row, as Hive's OpenCSVSerde has.
     if column is None or not context.dialect.removes_redundant_casts or context.mode.names_all_columns:
@@ -100,12 +100,12 @@ def _cast(context: ResolutionContext, node: exp.Expr, env: Environment) -> Scope
     target = cast_target(context, node)
     if target not in CAST_TARGETS or column.type != target:
         return None
-    context.bindings[id(node)] = column
+    context.bound.bindings[id(node)] = column
     if column.table:
         tokens = context.tokens_of(node)
-        if tokens is not None and context.pending_edits:
+        if tokens is not None and context.writing.pending_edits:
             first, last = widen(context, *tokens)
-            context.pending_edits.append(((first, -last), context.pending_edits[-1][1]))
+            context.writing.pending_edits.append(((first, -last), context.writing.pending_edits[-1][1]))
     return column
 
 
@@ -192,7 +192,7 @@ def resolve_subquery(
     context: ResolutionContext, query: exp.Expr, env: Environment, *, is_operand: bool, is_exists: bool = False
 ) -> None:
     """Resolve a query inside an expression, which can name columns of the query around it."""
-    context.dialect.check_subquery(context, query, env)
+    context.dialect.checks.check_subquery(context, query, env)
     if is_exists and context.mode.skips_exists(context, query):
         return
     outer = env.scopes[0]
@@ -202,8 +202,10 @@ def resolve_subquery(
             outer.add_tables(scope)
     if env.outer is not None and not context.dialect.restricts_subqueries:
         outer = outer.over(env.outer)
-    result = context.resolve_query(context, query, context.ctes, outer, level=NEVER_REMOVED, names_columns=False)
-    context.subqueries[id(query)] = result
+    result = context.dispatch.resolve_query(
+        context, query, context.with_clauses.visible, outer, level=NEVER_REMOVED, names_columns=False
+    )
+    context.bound.subqueries[id(query)] = result
     if is_exists:
         context.mode.check_exists(context, query, outer)
     if is_operand and context.dialect.restricts_subqueries and len(result.columns) != 1:

@@ -5,6 +5,7 @@ Source of the rules: Hive 4.1's `CalcitePlanner.genGBLogicalPlan`, `genSelectFor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -75,7 +76,7 @@ def _collect_calls_in(context: ResolutionContext, node: exp.Expr, calls: BlockCa
             if name is not None:
                 if not in_window and name in ("lead", "lag") and context.dialect.requires_over:
                     raise context.fail(f"Missing over clause for function: {name}", current, name)
-                if name in HIVE_AGGREGATES or context.functions.get(name) == "udaf":
+                if name in HIVE_AGGREGATES or context.settings.functions.get(name) == "udaf":
                     aggregates.append(current)
                     continue
         for value in reversed(list(current.args.values())):
@@ -140,24 +141,25 @@ def resolve_plain_groups(
     aliases = {_written_name(context, item, env) for item in items}
     keys, set_members = _keys_of_group(context, group, items)
     selected = {id(unwrapped(item)) for item in items}
+    by_alias = {item.alias.lower(): item for item in items if type(item) is exp.Alias}
     for item in [*keys, *(set_members or ())]:
         name = item.name.lower() if type(item) is exp.Column and len(item.parts) == 1 else None
         if name is not None and name in aliases and ungrouped.find_any(name) is None:
             continue
         if id(item) not in selected:
-            named = _aliases_in(context, item, items, ungrouped) if context.dialect.has_lateral_aliases else None
+            named = _aliases_in(context, item, by_alias, ungrouped) if context.dialect.has_lateral_aliases else None
             resolve(context, item, replace(env, scopes=(ungrouped.with_names(named),)) if named else env)
 
 
 def _aliases_in(
-    context: ResolutionContext, key: exp.Expr, items: list[exp.Expr], ungrouped: Scope
+    context: ResolutionContext, key: exp.Expr, items: Mapping[str, exp.Expr], ungrouped: Scope
 ) -> dict[str, ScopeColumn]:
     """Return the aliases of the SELECT list that an expression in GROUP BY names, as only Spark reads them."""
-    names = {node.name.lower() for node in key.find_all(exp.Column) if len(node.parts) == 1}
+    names = dict.fromkeys(node.name.lower() for node in key.find_all(exp.Column) if len(node.parts) == 1)
     return {
-        item.alias.lower(): ScopeColumn("", None, item.alias.lower(), context.type_source(item.this))
-        for item in items
-        if type(item) is exp.Alias and item.alias.lower() in names and ungrouped.find_any(item.alias.lower()) is None
+        name: ScopeColumn("", None, name, context.type_source(items[name].this))
+        for name in names
+        if name in items and ungrouped.find_any(name) is None
     }
 
 
@@ -200,7 +202,9 @@ def _keys_of_group(
 ) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
     keys: list[exp.Expr] = []
     set_members: list[exp.Expr] | None = None
-    has_ordinals = context.dialect.groups_by_ordinals or context.conf.get("hive.groupby.position.alias") == "true"
+    has_ordinals = (
+        context.dialect.groups_by_ordinals or context.settings.conf.get("hive.groupby.position.alias") == "true"
+    )
     has_star = context.dialect.groups_by_ordinals and any(map(is_star, items))
     for item in group.expressions:
         inner = unwrapped(item)
@@ -252,7 +256,8 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
         at = context.text.token_of(number)
         source = context.tokens_of(items[int(ordinal) - 1].unalias())
         if at is not None and source is not None:
-            context.edits.copy((at, at), source)
+            context.writing.edits.copy((at, at), source)
+            context.bound.generated.setdefault(at, []).append(item)
     return item
 
 
@@ -288,8 +293,8 @@ def _quote_registered_function(context: ResolutionContext, node: exp.Expr) -> No
     index = context.query.function_token(node)
     if index is not None:
         written = unquote_identifier(context.text.raw(index))
-        if written.lower() in context.functions:
-            context.edits.replace(index, index, context.quote(written))
+        if written.lower() in context.settings.functions:
+            context.writing.edits.replace(index, index, context.quote(written))
 
 
 def resolve_having(
@@ -316,7 +321,7 @@ def _check_tables_of_having(context: ResolutionContext, having: exp.Expr, items:
     """Reject a column whose table has the name of an alias: without a plain key of the table Hive reads the alias."""
     aliases = {item.alias.lower() for item in items if type(item) is exp.Alias} - scope.tables.keys()
     for node in having.find_all(exp.Column, exp.Dot) if aliases else ():
-        column = context.bindings.get(id(node))
+        column = context.bound.bindings.get(id(node))
         first = node
         while type(first) is exp.Dot:
             first = first.this
@@ -338,7 +343,7 @@ def check_tables_of_aggregates(context: ResolutionContext, node: exp.Select, sco
         text: (part, column)
         for text, source in scope.key_nodes.items()
         for part in source.find_all(exp.Column, exp.Dot)
-        if (column := context.bindings.get(id(part))) is not None and column.table in names
+        if (column := context.bound.bindings.get(id(part))) is not None and column.table in names
     }
     having = node.args.get("having")
     for root in [*node.expressions, *([having] if having is not None else [])]:
@@ -424,7 +429,7 @@ def resolve_windows(
         if function is not window.this and isinstance(function, (exp.Lag, exp.Lead)):
             raise context.fail("lag() and lead() do not support null treatment", window)
         name = function_name(context, function)
-        if name is not None and name not in HIVE_FUNCTIONS and name not in context.functions:
+        if name is not None and name not in HIVE_FUNCTIONS and name not in context.settings.functions:
             raise context.fail(f"Invalid function '{name}'", function, name)
         for value in function.args.values():
             for item in child_expressions(value):

@@ -101,7 +101,7 @@ def implicit_name(
 
 def has_unary_plus(context: ResolutionContext, item: exp.Expr) -> bool:
     """Return whether an element is `+x`, of which the tree contains only `x`."""
-    node: exp.Expr | None = item if TokenType.PLUS in context.text.kind_set else None
+    node: exp.Expr | None = item if context.text.has_sign else None
     while node is not None:
         tokens = context.tokens_of(node)
         if tokens is not None and tokens[0] > 0 and context.text.kinds[tokens[0] - 1] is TokenType.PLUS:

@@ -26,14 +26,14 @@ from hive_views.sql.types import hive_types
 
 def resolve(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:
     """Resolve every name of an expression; the edits are kept only if all names could be resolved."""
-    pending, copies = context.pending_edits, context.pending_copies
+    pending, copies = context.writing.pending_edits, context.writing.pending_copies
     first_edit, first_copy = len(pending), len(copies)
     try:
         column = visit(context, node, env)
-        context.edits.replace_all(pending[first_edit:] if first_edit else pending)
+        context.writing.edits.replace_all(pending[first_edit:] if first_edit else pending)
         if copies:
             for target, source in copies[first_copy:]:
-                context.edits.copy(target, source)
+                context.writing.edits.copy(target, source)
         return column
     finally:
         del pending[first_edit:]
@@ -46,13 +46,13 @@ def visit(context: ResolutionContext, node: exp.Expr, env: Environment) -> Scope
         column = _computed_column(context, node, env)
         if column is not None:
             return column
-    handler = context.handlers.get(type(node))
+    handler = context.dispatch.handlers.get(type(node))
     if handler is not None:
         return handler(context, node, env)
     if not isinstance(node, exp.Func):
         visit_children(context, node, env)
         return None
-    context.dialect.resolve_function(context, node, env)
+    context.dialect.checks.resolve_function(context, node, env)
     if (
         env.scopes[0].has_grouping_sets
         and not context.mode.resolves_all_names
@@ -96,7 +96,7 @@ def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environmen
     if type(node) is exp.Paren and source is unwrapped(node):
         node = source  # Hive's tree has no parentheses: this is the expression itself, not a copy of it
     if source is not node:
-        context.bindings.setdefault(id(node), column)
+        context.bound.bindings.setdefault(id(node), column)
         context.mode.reuse_column(context, node, source, env)
     return column
 
@@ -123,9 +123,9 @@ def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, tabl
     context.budget.add_columns(len(columns), node)
     star = node if type(node) is exp.Star else node.this
     excluded = {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
-    context.star_columns[id(node)] = columns = [column for column in columns if column.name not in excluded]
+    context.bound.star_columns[id(node)] = columns = [column for column in columns if column.name not in excluded]
     names_fields = context.mode.names_all_columns and isinstance(node.parent, NAMING_FUNCTIONS)
-    if names_fields and any(context.has_invented_name(column) for column in columns):
+    if names_fields and any(context.column_names.is_invented(column) for column in columns):
         raise context.fail("This struct has a field of a column without a name: give the column a name with AS", node)
 
 
@@ -157,7 +157,7 @@ def _simple_column(
     column = columns.get(name.lower()) if columns is not None else None
     if column is None or (scope.grouped and not column.table):
         return None
-    context.bindings[id(node)] = column
+    context.bound.bindings[id(node)] = column
     if column.table:
         _write_reference(context, identifier if table is None else table, identifier, True, column, scope, env)
     return column
@@ -174,7 +174,7 @@ def _dot(context: ResolutionContext, node: exp.Dot, env: Environment) -> None:
         raise context.fail("The star of an expression is not supported: list the fields", node)
     if type(inner) is exp.Column and not isinstance(inner.this, exp.Star):
         if env.reuses_computed and _computed_column(context, inner, env) is not None:
-            _resolve_fields(context, context.bindings[id(inner)].type, parts)
+            _resolve_fields(context, context.bound.bindings[id(inner)].type, parts)
         else:
             _resolve_chain(context, node, [*inner.parts, *parts], env)
         return
@@ -220,10 +220,10 @@ def _resolve_chain(
         source = context.mode.key_source(context, scope, column)
         if source is not None:
             column, scope = source, env.ungrouped
-    context.bindings[id(node)] = column
+    context.bound.bindings[id(node)] = column
     _write_reference(context, parts[0], parts[used - 1], used == len(parts), column, scope, env)
     if used < len(parts):
-        context.fields[id(node)] = [part.name for part in parts[used:]]
+        context.bound.fields[id(node)] = [part.name for part in parts[used:]]
         _resolve_fields(context, column.type, parts[used:])
         return None
     return column
@@ -242,21 +242,21 @@ def _resolve_dotted(
     if match is not None:
         column, scope, used = match
         fields = parts[used + 1 :]
-        context.bindings[id(node)] = column
+        context.bound.bindings[id(node)] = column
         _check_fields(context, column, fields)
         if fields and column.table:
             _check_database_capture(context, env, column.table, column.name, fields[0])
         _write_reference(context, parts[0], parts[used], not fields, column, scope, env)
         if not fields:
             return column
-        context.fields[id(node)] = [part.name for part in fields]
+        context.bound.fields[id(node)] = [part.name for part in fields]
         _resolve_fields(context, column.type, fields)
         return None
     if _is_literal_function(context, parts):
-        function = context.bindings[id(node)] = ScopeColumn("", None, "", LITERAL_FUNCTIONS[names[0]], (node,))
+        function = context.bound.bindings[id(node)] = ScopeColumn("", None, "", LITERAL_FUNCTIONS[names[0]], (node,))
         return function
     for part in parts:
-        has_nameless = any(context.has_invented_name(column) for scope in env.scopes for column in scope.columns)
+        has_nameless = any(context.column_names.is_invented(column) for scope in env.scopes for column in scope.columns)
         if context.dialect.has_lateral_aliases and not _is_name(part.name) and has_nameless:
             raise context.fail(
                 f"There is no column `{part.name}`; a name that Spark generates for an expression cannot be used: give "
@@ -439,7 +439,7 @@ def _write_reference(
     if has_inner_names and context.mode.checks_captures and _is_captured(context, env, column, tables, name):
         text = _uncaptured_name(context, begin, end, column, env, text)
     context.budget.add_written(len(text), begin)
-    context.pending_edits.append(((first, -last), text))
+    context.writing.pending_edits.append(((first, -last), text))
 
 
 def _names_field(identifier: exp.Expr) -> bool:
@@ -572,16 +572,16 @@ def quote_alias(context: ResolutionContext, identifier: exp.Expr | None) -> None
     written = context.text.sql[meta["start"] : meta["end"] + 1]
     if written[0].isdigit() and written != identifier.name:
         raise context.fail(f"'{written}' cannot be a name here: write it in quotes", identifier, written)
-    if context.regex_names and context.dialect.checks_identifiers and identifier.args.get("quoted"):
+    if context.settings.regex_names and context.dialect.checks_identifiers and identifier.args.get("quoted"):
         raise context.fail(
             "An alias cannot be quoted where hive.support.quoted.identifiers=none", identifier, identifier.name
         )
-    if not context.quotes_names:
+    if not context.settings.quotes_names:
         return
     check_identifier(context, identifier)
     index = context.text.token_of(identifier)
     if index is not None:
-        context.edits.replace(index, index, context.quote(identifier.name))
+        context.writing.edits.replace(index, index, context.quote(identifier.name))
 
 
 def _parentheses(context: ResolutionContext, first: int, last: int) -> tuple[int, int]:
@@ -633,7 +633,7 @@ def _resolve_fields(context: ResolutionContext, type_text: str | None, parts: li
                 type_text = f"array<{fields[name]}>" if is_list else fields[name]
         at = context.text.token_of(part) if context.dialect.quotes_fields else None
         if at is not None:
-            context.pending_edits.append(((at, -at), context.quote(name)))
+            context.writing.pending_edits.append(((at, -at), context.quote(name)))
 
 
 # -- Lookup in scopes --------------------------------------------------------------------------------------------------

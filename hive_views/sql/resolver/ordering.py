@@ -48,7 +48,7 @@ def _check_expression(
 
     Hive reads the name of a table as a column of the result, and with DISTINCT it knows only columns of the result.
     """
-    if type(item) in (exp.Column, exp.Literal) and id(item) not in context.fields:
+    if type(item) in (exp.Column, exp.Literal) and id(item) not in context.bound.fields:
         return
     if query.node.args.get("distinct") is not None and query.node.args.get("group") is not None:
         resolve(context, item, Environment.of_output(query.output.only_names(), ungrouped, reuses_computed=False))
@@ -57,7 +57,7 @@ def _check_expression(
 
 def _named_tables(context: ResolutionContext, query: OrderedQuery) -> set[str | None]:
     """Return the tables of which a column is selected without an alias; ORDER BY of Hive can name these tables."""
-    columns = (context.bindings.get(id(item)) for item in query.items if type(item) is exp.Column)
+    columns = (context.bound.bindings.get(id(item)) for item in query.items if type(item) is exp.Column)
     return {column.table for column in columns if column is not None}
 
 
@@ -66,7 +66,7 @@ def _check_tables(context: ResolutionContext, item: exp.Expr, query: OrderedQuer
     for part in item.walk() if shadowed else ():
         source = query.scope.key_nodes.get(comparison_key(part))
         for node in (part, *(source.find_all(exp.Column, exp.Dot) if source is not None else ())):
-            column = context.bindings.get(id(node))
+            column = context.bound.bindings.get(id(node))
             if column is not None and column.table in shadowed:
                 raise context.fail(
                     f"{column.table}.{column.name} is named in ORDER BY, where Hive reads it as a field of the column "

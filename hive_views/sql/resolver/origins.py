@@ -59,7 +59,7 @@ def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
         for origin in item.origins:
             if isinstance(origin, exp.Expr):
                 node = origin.unalias()
-                bound = query.bindings.get(id(node)) if type(node) is exp.Column else None
+                bound = query.bound.bindings.get(id(node)) if type(node) is exp.Column else None
                 if bound is None:
                     return None
                 stack.append(bound)
@@ -70,13 +70,13 @@ def unchanged_type(query: ResolvedQuery, column: ScopeColumn) -> str | None:
 
 def _parts(query: ResolvedQuery, node: exp.Expr) -> list[Any]:
     """Return the columns and expressions that an expression is directly computed from."""
-    column = query.bindings.get(id(node))
+    column = query.bound.bindings.get(id(node))
     if column is not None:
         return [column]
-    columns = query.star_columns.get(id(node))
+    columns = query.bound.star_columns.get(id(node))
     if columns is not None:
         return list(columns)
-    result = query.subqueries.get(id(node))
+    result = query.bound.subqueries.get(id(node))
     if result is not None:
         return [] if type(node.parent) is exp.Exists else list(result.columns)
     parts: list[Any] = [part for value in node.args.values() for part in child_expressions(value)]

@@ -38,7 +38,7 @@ def resolve_pivots(
         raise context.fail("PIVOT and UNPIVOT need different column names: give each column a name", node)
     inputs = [alias, *scope.tables]
     for pivot in node.args["pivots"]:
-        context.pivots.add(id(pivot))
+        context.bound.pivots.add(id(pivot))
         columns = _unpivot(context, pivot, scope) if pivot.args.get("unpivot") else _pivot(context, pivot, scope)
         if len({(table, name.lower()) for table, name, _, _ in columns}) < len(columns):
             raise context.fail("PIVOT or UNPIVOT has a column name twice: give its columns other names", pivot)
@@ -53,7 +53,9 @@ def resolve_pivots(
     return scope
 
 
-def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequence[tuple[str, str]]) -> None:
+def write_as_query(
+    context: ResolutionContext, node: exp.Table, columns: Sequence[tuple[str, str]], scope: Scope
+) -> None:
     """Write a table in front of PIVOT or UNPIVOT as a query that lists its columns."""
     text = context.text
     parts = node.parts
@@ -70,18 +72,19 @@ def write_as_query(context: ResolutionContext, node: exp.Table, columns: Sequenc
     alias = "" if node.args.get("alias") is not None else f" {context.quote(name)}"
     for item in alias_columns(node):
         quote_alias(context, item)
-    database = "" if len(parts) > 1 else f"{context.quote(context.database)}."
+    database = "" if len(parts) > 1 else f"{context.quote(context.settings.database)}."
     qualified = database + ".".join(context.quote(part.name) for part in parts)
-    context.edits.replace(first, last, f"(SELECT {items} FROM {qualified}){alias}")
-    context.star_edits.replace(first, last, f"(SELECT {items} FROM {text.between(first, last)}){alias}")
-    context.has_star = True
+    context.writing.edits.replace(first, last, f"(SELECT {items} FROM {qualified}){alias}")
+    context.writing.star_edits.replace(first, last, f"(SELECT {items} FROM {text.between(first, last)}){alias}")
+    context.bound.generated.setdefault(first, []).extend(scope.columns)
+    context.writing.has_star = True
 
 
 def _is_renamed(context: ResolutionContext, column: ScopeColumn) -> bool:
     """Return whether a column is renamed because the author's text has its name twice."""
     origin = column.origins[0] if column.origins else None
     inner = origin if isinstance(origin, ScopeColumn) else column
-    return context.renamed_columns.get(inner, inner.name) != inner.name
+    return context.column_names.renamed_columns.get(inner, inner.name) != inner.name
 
 
 # -- PIVOT -------------------------------------------------------------------------------------------------------------
@@ -121,7 +124,7 @@ def _columns_of_aggregate(context: ResolutionContext, item: exp.Expr, scope: Sco
             raise context.fail("A query or a star in PIVOT is not supported", item)
     _resolve_without_edits(context, inner, scope)
     inputs = set(scope.columns)
-    return {context.bindings[id(node)] for node in inner.walk() if context.bindings.get(id(node)) in inputs}
+    return {context.bound.bindings[id(node)] for node in inner.walk() if context.bound.bindings.get(id(node)) in inputs}
 
 
 def _aggregate_name(context: ResolutionContext, item: Any) -> str:
@@ -131,7 +134,7 @@ def _aggregate_name(context: ResolutionContext, item: Any) -> str:
     name = function_name(context, item)
     arguments: list[Any] = list(item.iter_expressions()) if isinstance(item, exp.Func) else []
     is_simple = name in _PLAIN_AGGREGATES and len(arguments) == 1 and not item.args.get("distinct")
-    if is_simple and type(arguments[0]) is exp.Column and id(arguments[0]) not in context.fields:
+    if is_simple and type(arguments[0]) is exp.Column and id(arguments[0]) not in context.bound.fields:
         return f"{name}({arguments[0].name})"
     if name == "count" and len(arguments) == 1 and type(arguments[0]) is exp.Star:
         return "count(1)"
@@ -217,22 +220,22 @@ def _input_column(context: ResolutionContext, node: exp.Expr, scope: Scope, clau
         raise context.fail(f"{clause} of PIVOT and UNPIVOT takes columns", node)
     if name is not node:
         name.this._meta = node._meta
-        context.reparsed_trees.append(name)
+        context.bound.reparsed_trees.append(name)
     _resolve_without_edits(context, name, scope)
-    column = context.bindings.get(id(name))
-    if column is None or id(name) in context.fields or column not in scope.names:
+    column = context.bound.bindings.get(id(name))
+    if column is None or id(name) in context.bound.fields or column not in scope.names:
         raise context.fail(f"{clause} of PIVOT and UNPIVOT takes columns, not fields", node, name.name)
     return column
 
 
 def _resolve_without_edits(context: ResolutionContext, node: exp.Expr, scope: Scope) -> None:
     """Resolve an expression without editing its text."""
-    edits, copies = len(context.pending_edits), len(context.pending_copies)
+    edits, copies = len(context.writing.pending_edits), len(context.writing.pending_copies)
     try:
         visit(context, node, Environment((scope,), reuses_computed=False, allows_aggregates=True))
     finally:
-        del context.pending_edits[edits:]
-        del context.pending_copies[copies:]
+        del context.writing.pending_edits[edits:]
+        del context.writing.pending_copies[copies:]
 
 
 def _visible(scope: Scope) -> list[ScopeColumn]:
@@ -255,7 +258,7 @@ def _scope(context: ResolutionContext, columns: _Columns) -> Scope:
         column = ScopeColumn(f"_col{position}", table, name, type_source, origins)
         result.put(table, name, column)
         if name != written:
-            context.spellings[column] = written
+            context.column_names.spellings[column] = written
     result.merged = MergedColumns(result.tables, result.join_columns())
     return result
 

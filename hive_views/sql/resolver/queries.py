@@ -90,7 +90,7 @@ def _resolve_set_operation(
     level: int,
     names_columns: bool,
 ) -> Scope:
-    context.dialect.check_set_operation(context, node)
+    context.dialect.checks.check_set_operation(context, node)
     if node.args.get("kind") or node.args.get("side"):
         raise context.fail("CORRESPONDING is not supported: list the columns of both queries", node.expression)
     spine: list[exp.Expr] = []
@@ -102,7 +102,7 @@ def _resolve_set_operation(
     scope = resolve_query(context, left, ctes, outer, level=branch_level, names_columns=names_columns)
     result = rename_columns(context, scope, "__u", None)
     # Hive's grammar generates an alias for the result, and one for each UNION DISTINCT inside another operation.
-    context.set_operations += 1 + sum(
+    context.with_clauses.set_operations += 1 + sum(
         type(operation) is exp.Union and bool(operation.args.get("distinct")) for operation in spine[1:]
     )
     for operation in reversed(spine):
@@ -110,7 +110,7 @@ def _resolve_set_operation(
             ctes = define_ctes(context, operation.args["with_"], ctes, outer, level)
         scope = resolve_query(context, operation.expression, ctes, outer, level=branch_level, names_columns=False)
         result = _combine(context, result, rename_columns(context, scope, "__u", None), operation)
-    result = rename_columns(context, result, f"__u{context.set_operations + 1}", None)
+    result = rename_columns(context, result, f"__u{context.with_clauses.set_operations + 1}", None)
     _check_positions(context, node, result)
     if node.args.get("order") is not None or node.args.get("sort") is not None:
         query = OrderedQuery(node, result, result, None, level, is_set_operation=True)
@@ -131,7 +131,9 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
     by_name = bool(node.args.get("by_name"))
     for left_column, right_column in zip(left.columns, right.columns, strict=True):
         name = left.names[left_column][1]
-        if by_name and (context.has_invented_name(left_column) or context.has_invented_name(right_column)):
+        if by_name and (
+            context.column_names.is_invented(left_column) or context.column_names.is_invented(right_column)
+        ):
             raise context.fail(f"{node.key.upper()} BY NAME of a column without a name: give it a name with AS", at)
         if by_name:
             right_column = right.tables.get("__u", {}).get(name, left_column)
@@ -158,22 +160,22 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
 
 
 def _resolve_select(context: ResolutionContext, node: exp.Select, block: QueryBlock, names_columns: bool) -> Scope:
-    outer_ctes = context.ctes
-    context.ctes = block.ctes
+    outer_ctes = context.with_clauses.visible
+    context.with_clauses.visible = block.ctes
     try:
         if not node.expressions:
             raise context.fail("The SELECT list is empty", node)
-        context.dialect.check_select(context, node)
+        context.dialect.checks.check_select(context, node)
         if node.args.get("match") is not None:
             raise context.fail("MATCH_RECOGNIZE is not supported, since its names are not resolved", node)
         ungrouped = resolve_from(context, node, block)
         _resolve_where(context, node, ungrouped, block)
         resolve_block = _resolve_planned_block if context.dialect.computes_groups_first else _resolve_plain_block
         output = resolve_block(context, node, ungrouped, block, names_columns)
-        context.blocks[id(node)] = ungrouped, output
+        context.bound.blocks[id(node)] = ungrouped, output
         return output
     finally:
-        context.ctes = outer_ctes
+        context.with_clauses.visible = outer_ctes
 
 
 def _resolve_where(context: ResolutionContext, node: exp.Select, ungrouped: Scope, block: QueryBlock) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -12,11 +13,13 @@ from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.budget import ResolutionBudget
-from hive_views.sql.resolver.context import DialectRules, JoinScopes, Source
-from hive_views.sql.resolver.scopes import Scope, ScopeColumn
+from hive_views.sql.resolver.context import BoundNames, DialectRules
+from hive_views.sql.resolver.scopes import Scope, ScopeColumn, TableKey
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.inference import TypeInference
+
+_Node = TypeVar("_Node", bound=exp.Expr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +30,7 @@ class ResolvedQuery:
         query: The parsed query.
         output: The columns of its result.
         dialect: The rules by which its names were resolved.
-        tables: The tables and views that it names, as (database, name).
-        bindings: The column that an expression refers to, by the id of its node.
-        fields: The field names after the column in an expression such as `a.x.y`, by the id of its node.
-        star_columns: The columns that a star in a function stands for, by the id of its node.
-        sources: The element of FROM for each table and derived table, by the id of its node.
-        joins: The columns of both sides of each join, by the id of its node.
-        blocks: The columns of FROM and of the result of each SELECT, by the id of its node.
-        subqueries: The result of each subquery in an expression, by the id of its node.
-        select_items: The element of a SELECT list that each output column comes from.
-        pivots: The ids of the nodes of PIVOT and UNPIVOT that are resolved.
-        keeps_using: Whether no USING can be written as ON, since parts of the text that are not rewritten depend on it.
+        bound: What each of its names refers to.
         has_regex_names: Whether quoted names are regular expressions.
         full_edits: The replacements that complete every name.
         star_edits: The replacements of stars only; None for a text without stars.
@@ -46,24 +39,17 @@ class ResolvedQuery:
     query: ParsedQuery
     output: Scope
     dialect: DialectRules
-    tables: tuple[tuple[str, str], ...]
-    bindings: Mapping[int, ScopeColumn]
-    fields: Mapping[int, Sequence[str]]
-    star_columns: Mapping[int, Sequence[ScopeColumn]]
-    sources: Mapping[int, Source]
-    joins: Mapping[int, JoinScopes]
-    blocks: Mapping[int, tuple[Scope, Scope]]
-    subqueries: Mapping[int, Scope]
-    select_items: Mapping[ScopeColumn, exp.Expr]
-    pivots: Collection[int]
-    keeps_using: bool
+    bound: BoundNames
     has_regex_names: bool
     full_edits: TokenEdits
     star_edits: TokenEdits | None
     _types: TypeInference = field(repr=False)
     _budget: ResolutionBudget = field(repr=False)
-    _reparsed_trees: Sequence[exp.Expr] = field(repr=False)
-    """The trees of text that was parsed again; kept so that the ids of their nodes stay unique."""
+
+    @property
+    def tables(self) -> tuple[TableKey, ...]:
+        """The tables and views that it names, as (database, name)."""
+        return tuple(self.bound.tables)
 
     @property
     def text(self) -> Text:
@@ -80,6 +66,12 @@ class ResolvedQuery:
         """The name and the column of each column of the result."""
         return [(self.output.names[column][1], column) for column in self.output.columns]
 
+    def nodes_of(self, *kinds: type[_Node]) -> Iterator[_Node]:
+        """Yield the nodes of some classes and of those below them, also those of text that was parsed again."""
+        yield from self.query.nodes_of(*kinds)
+        for tree in self.bound.reparsed_trees:
+            yield from tree.find_all(*kinds)
+
     def tokens_of(self, node: exp.Expr) -> Range | None:
         """Return the first and the last token of a node; None if the text does not have it."""
         return self.query.ranges.get(id(node))
@@ -90,7 +82,7 @@ class ResolvedQuery:
 
     def start_of(self, column: ScopeColumn) -> int | None:
         """Return the character where the element of the SELECT list of a column begins; None if it is not known."""
-        item = self.select_items.get(column)
+        item = self.bound.select_items.get(column)
         return None if item is None else min(start_offsets(item), default=None)
 
     def type_error(self, name: str) -> QueryTooLargeError | None:

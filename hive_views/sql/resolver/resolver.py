@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -15,7 +14,14 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver import expressions, names
 from hive_views.sql.resolver.aliases import rename_columns
-from hive_views.sql.resolver.context import Environment, ExpansionMode, ResolutionContext
+from hive_views.sql.resolver.context import (
+    Dispatch,
+    Environment,
+    ExpansionMode,
+    OrderedQuery,
+    ResolutionContext,
+    Settings,
+)
 from hive_views.sql.resolver.ctes import resolve_cte
 from hive_views.sql.resolver.dialects import DIALECTS
 from hive_views.sql.resolver.hive_exact.mode import HIVE_EXACT
@@ -27,78 +33,64 @@ from hive_views.sql.resolver.scopes import AmbiguousName, Schemas, Scope, ScopeC
 from hive_views.sql.resolver.stars import write_expanded_stars
 
 
-def _reuse_column(context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment) -> None:
-    """Resolve the names inside an expression that repeats a grouping key, as columns of FROM."""
-    if env.ungrouped is not None:
-        of_from = Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False)
-        visit(context, node, replace(of_from, keeps_parentheses=env.keeps_parentheses))
+class _Portable(ExpansionMode):
+    """The texts that this catalog stores."""
+
+    resolves_all_names = True
+    names_all_columns = True
+    writes_generated_aliases = False
+    quotes_regex_names = True
+    qualifies_inner_ctes = False
+    shares_ctes = False
+    checks_captures = True
+    replaces_ordinals = True
+    keeps_keys_under_windows = True
+
+    def reuse_column(
+        self, context: ResolutionContext, node: exp.Expr, source: exp.Expr | None, env: Environment
+    ) -> None:
+        """Resolve the names inside an expression that repeats a grouping key, as columns of FROM."""
+        if env.ungrouped is not None:
+            of_from = Environment.of_output(env.ungrouped, None, outer=env.outer, reuses_computed=False)
+            visit(context, node, replace(of_from, keeps_parentheses=env.keeps_parentheses))
+
+    def key_source(self, context: ResolutionContext, scope: Scope, column: ScopeColumn) -> ScopeColumn | None:
+        return context.key_binding(scope, column)
+
+    def star_name(
+        self, context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str
+    ) -> tuple[str | None, str]:
+        source = context.key_binding(scope, column)
+        return (source.table, source.name) if source is not None else (scope.original(column)[0], name)
+
+    def sampled_name(
+        self, context: ResolutionContext, name: str, qualified: str | None, buckets: Sequence[str]
+    ) -> str | None:
+        return qualified
+
+    def collection_type(self, context: ResolutionContext, node: exp.Expr) -> str | None:
+        return context.type_of(node)
+
+    def resolve_order(self, context: ResolutionContext, query: OrderedQuery) -> None:
+        resolve_order(context, query)
 
 
-def _star_name(context: ResolutionContext, scope: Scope, column: ScopeColumn, name: str) -> tuple[str | None, str]:
-    source = context.key_binding(scope, column)
-    return (source.table, source.name) if source is not None else (scope.original(column)[0], name)
-
-
-def _sampled_name(context: ResolutionContext, name: str, qualified: str | None, buckets: Sequence[str]) -> str | None:
-    return qualified
-
-
-def _always(*_: Any) -> bool:
-    return True
-
-
-def _never(*_: Any) -> bool:
-    return False
-
-
-PORTABLE = ExpansionMode(
-    resolves_all_names=True,
-    names_all_columns=True,
-    writes_generated_aliases=False,
-    quotes_regex_names=True,
-    qualifies_inner_ctes=False,
-    shares_ctes=False,
-    checks_captures=True,
-    replaces_ordinals=True,
-    keeps_keys_under_windows=True,
-    reuse_column=_reuse_column,
-    key_source=ResolutionContext.key_binding,
-    star_name=_star_name,
-    sampled_name=_sampled_name,
-    collection_type=ResolutionContext.type_of,
-    resolve_order=resolve_order,
-    uses_cbo=_always,
-    skips_exists=_never,
-)
-
-
-_HANDLERS = {**names.HANDLERS, **expressions.HANDLERS}
+PORTABLE = _Portable()
+_DISPATCH = Dispatch({**names.HANDLERS, **expressions.HANDLERS}, resolve_query)
 
 
 def _check_all_tables(context: ResolutionContext) -> None:
     """Reject a table in a clause whose names are not resolved (LIMIT, TABLESAMPLE), and PIVOT after a join."""
-    stack: list[Any] = [context.tree]
-    while stack:
-        node = stack.pop()
-        kind = type(node)
-        if kind in _WITHOUT_TABLES or not isinstance(node, exp.Expr):
+    for table in context.query.nodes_of(exp.Table):
+        if id(table) in context.bound.sources or not isinstance(table.this, exp.Identifier):
             continue
-        if kind is exp.Table:
-            is_named = isinstance(node.this, exp.Identifier) and node.name.lower() not in HIVE_PARTITIONED_FUNCTIONS
-            if is_named and id(node) not in context.sources:
-                raise context.fail(
-                    f"A query is not supported in the clause that names {node.name}: its names are not resolved there",
-                    node,
-                    node.name,
-                )
-        elif kind is exp.Pivot and id(node) not in context.pivots:
-            raise context.fail("PIVOT and UNPIVOT after a join are not supported: put the join into a query", node)
-        if kind is not exp.Hint:  # BROADCAST(name) repeats a name of the FROM clause
-            for value in node.args.values():
-                if type(value) is list:
-                    stack += value
-                elif value is not None:
-                    stack.append(value)
+        # BROADCAST(name) repeats a name of the FROM clause.
+        if table.name.lower() not in HIVE_PARTITIONED_FUNCTIONS and table.find_ancestor(exp.Hint) is None:
+            reason = f"A query is not supported in the clause that names {table.name}: its names are not resolved there"
+            raise context.fail(reason, table, table.name)
+    for pivot in context.query.nodes_of(exp.Pivot):
+        if id(pivot) not in context.bound.pivots:
+            raise context.fail("PIVOT and UNPIVOT after a join are not supported: put the join into a query", pivot)
 
 
 def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> Scope:
@@ -122,7 +114,7 @@ def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> 
 
 def _only_lists_columns(context: ResolutionContext, scope: Scope) -> bool:
     """Return whether no clause of the outermost query can name a column of its SELECT list."""
-    query: exp.Expr = context.tree
+    query: exp.Expr = context.query.tree
     while isinstance(query, exp.SetOperation) and not any(query.args.get(name) for name in _NAMING_CLAUSES):
         query = query.this
     if type(query) is not exp.Select or context.text.pipe_markers or context.text.pipe_stars:
@@ -130,20 +122,21 @@ def _only_lists_columns(context: ResolutionContext, scope: Scope) -> bool:
     if any(query.args.get(name) for name in _NAMING_CLAUSES) or query.find(exp.Pivot) is not None:
         return False
     # A function that produces several columns has one list of names.
-    items = [item for item in map(context.select_items.get, scope.columns) if item is not None and not is_star(item)]
+    items = [
+        item for item in map(context.bound.select_items.get, scope.columns) if item is not None and not is_star(item)
+    ]
     return len({id(item) for item in items}) == len(items)
 
 
 def _write_names(context: ResolutionContext) -> None:
     """Add `AS name` to the columns that have no name."""
-    for last, name in context.added_names:
-        for edits in (context.edits, context.star_edits):
+    for last, name in context.writing.added_names:
+        for edits in (context.writing.edits, context.writing.star_edits):
             edits.append(last, f" AS {context.quote(name)}")
 
 
 _NAMING_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "having", "qualify"})
 _GENERATED = re.compile(r"_col\d+")
-_WITHOUT_TABLES = frozenset({exp.Column, exp.Identifier, exp.Literal, str, bool, type(None)})
 
 
 def resolve(
@@ -161,21 +154,13 @@ def resolve(
     Under an `alias`, the query is a derived table: of two columns with one name the second gets another name.
     """
     text = query.text
-    context = ResolutionContext(
-        query,
-        schemas,
-        database.lower(),
-        DIALECTS[text.dialect],
-        HIVE_EXACT if exact else PORTABLE,
-        _HANDLERS,
-        resolve_query,
-        functions or {},
-        conf or {},
-    )
+    mode = HIVE_EXACT if exact else PORTABLE
+    settings = Settings.of(query, mode, schemas, database, functions, conf)
+    context = ResolutionContext(query, settings, DIALECTS[text.dialect], mode, _DISPATCH)
     try:
-        scope = resolve_query(context, query.tree, context.ctes)
+        scope = resolve_query(context, query.tree, context.with_clauses.visible)
         if context.mode.resolves_all_names:
-            for definition in context.cte_definitions:
+            for definition in context.with_clauses.definitions:
                 resolve_cte(context, definition, definition.level)
             _check_all_tables(context)
         if alias is not None:
@@ -190,25 +175,15 @@ def resolve(
 
 
 def _resolved(context: ResolutionContext, output: Scope) -> ResolvedQuery:
+    writing = context.writing
     return ResolvedQuery(
         context.query,
         output,
         context.dialect,
-        tuple(context.tables),
-        context.bindings,
-        context.fields,
-        context.star_columns,
-        context.sources,
-        context.joins,
-        context.blocks,
-        context.subqueries,
-        context.select_items,
-        frozenset(context.pivots),
-        context.keeps_using,
-        context.regex_names,
-        context.edits,
-        context.star_edits if context.has_star else None,
+        context.bound,
+        context.settings.regex_names,
+        writing.edits,
+        writing.star_edits if writing.has_star else None,
         context.types,
         context.budget,
-        context.reparsed_trees,
     )

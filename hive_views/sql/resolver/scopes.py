@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -261,9 +260,12 @@ class MergedColumns:
         return type(column) is MergedKey and self._keys.get(column.join_column) is column
 
 
+_NO_NAMES: dict[str, set[str | None]] = {}
 _NO_KEYS: dict[str, ScopeColumn] = {}
 _NO_NODES: dict[str, Any] = {}
 """The keys of scopes without keys: one shared pair, since most scopes have none."""
+_MAX_SEARCHED = 16
+"""The number of tables that are searched one by one for a column without a table."""
 _NO_QUALIFIERS: dict[str, tuple[str, str]] = {}
 
 
@@ -279,8 +281,7 @@ class Scope:
             expression's key.
         key_nodes: The expression of each key.
         has_connector_keys: Whether AND or OR is the outermost operator of a key.
-        ambiguous: The pairs of table alias and name that several columns have.
-        ambiguous_names: The names in these pairs.
+        ambiguous: The aliases of the tables in which several columns have a name, by the name.
         with_virtual: The aliases of stored tables, which have virtual columns.
         using: In Hive, the USING clause of the join whose result the scope is.
         merged: The columns of joins with USING or NATURAL, in Spark and Trino.
@@ -294,8 +295,7 @@ class Scope:
     keys: dict[str, ScopeColumn] = _NO_KEYS
     key_nodes: dict[str, Any] = _NO_NODES
     has_connector_keys = False
-    ambiguous: AbstractSet[tuple[str | None, str]] = frozenset()
-    ambiguous_names: AbstractSet[str] = frozenset()
+    ambiguous: dict[str, set[str | None]] = _NO_NAMES
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
     merged: MergedColumns | None = None
@@ -304,6 +304,8 @@ class Scope:
     around: Scope | None = None
     grouped = False
     has_grouping_sets = False
+    _aliases: dict[str, list[str | None]] | None = None
+    """The aliases of the tables that have a column of each name; None before it is needed."""
 
     def __init__(self, *, grouped: bool = False, around: Scope | None = None, like: Scope | None = None) -> None:
         self.tables: Tables = {}
@@ -324,6 +326,7 @@ class Scope:
 
     def put(self, table: str | None, name: str, column: ScopeColumn) -> None:
         """Add a column under a table alias, or a further name for a column of the scope."""
+        self._aliases = None
         columns = self.tables.get(table)
         if columns is None:
             columns = self.tables[table] = {}
@@ -394,8 +397,8 @@ class Scope:
             return self.merged.column(entries[0])
         match: ScopeColumn | None = None
         match_alias: str | None = None
-        for alias, columns in self.tables.items():
-            column = columns.get(name)
+        for alias in self._tables_with(name):
+            column = self.tables[alias].get(name)
             if column is not None:
                 if match_alias is not None and alias is not None:
                     raise AmbiguousName(name)
@@ -408,17 +411,29 @@ class Scope:
                 return self._add_virtual(self.with_virtual[0], name)
         return match
 
+    def _tables_with(self, name: str) -> Iterable[str | None]:
+        """Return the aliases of the tables that may have a column of a name, in their order."""
+        is_last = next(reversed(self.tables), "") is None
+        if len(self.tables) <= _MAX_SEARCHED or (None in self.tables and not is_last):
+            return self.tables
+        if self._aliases is None:
+            self._aliases = {}
+            for alias, columns in self.tables.items():
+                for column in columns if alias is not None else ():
+                    self._aliases.setdefault(column, []).append(alias)
+        aliases = self._aliases.get(name, [])
+        return [*aliases, None] if is_last else aliases
+
     def is_ambiguous(self, table: str | None, name: str) -> bool:
         """Return whether several columns of one table, or of all tables if `table` is None, have a name."""
         if table is not None:
-            return (table, name) in self.ambiguous
-        return name in self.ambiguous_names
+            return table in self.ambiguous.get(name, ())
+        return name in self.ambiguous
 
     def _add_ambiguous(self, table: str | None, name: str) -> None:
-        if not isinstance(self.ambiguous, set) or not isinstance(self.ambiguous_names, set):
-            self.ambiguous, self.ambiguous_names = set(), set()
-        self.ambiguous.add((table, name))
-        self.ambiguous_names.add(name)
+        if self.ambiguous is _NO_NAMES:
+            self.ambiguous = {}
+        self.ambiguous.setdefault(name, set()).add(table)
 
     def original(self, column: ScopeColumn) -> tuple[str | None, str]:
         """Return the table alias and the name under which a column was added."""
@@ -430,6 +445,7 @@ class Scope:
     def add(self, other: Scope) -> None:
         """Add every column of another scope under a new internal name, as a join does."""
         self._add_qualifiers(other)
+        self._aliases = None
         if self.around is None and other.is_disjoint_with(self.tables):
             for table in other.tables:
                 self.tables[table] = {}
@@ -509,6 +525,7 @@ class Scope:
 
     def add_tables(self, other: Scope) -> None:
         """Add another scope's columns under their own internal names."""
+        self._aliases = None
         for table, columns in other.tables.items():
             self.tables.setdefault(table, {}).update(columns)
         self.columns += other.columns
@@ -531,10 +548,8 @@ class Scope:
 
     def find_any(self, name: str) -> ScopeColumn | None:
         """Return the first column of a name in any table."""
-        for columns in self.tables.values():
-            if name in columns:
-                return columns[name]
-        return None
+        columns = (self.tables[alias].get(name) for alias in self._tables_with(name))
+        return next((column for column in columns if column is not None), None)
 
     def with_inputs(self, inputs: Scope) -> Scope:
         """Return this scope of a SELECT list, with the columns of its inputs whose names it does not have."""
@@ -559,6 +574,7 @@ class Scope:
                 if name not in result.tables.setdefault(alias, {}):
                     result.tables[alias][name] = column
                     result.names.setdefault(column, (alias, name))
+        result._aliases = None
         result.keys = keys or _NO_KEYS
         result.key_nodes = inputs.key_nodes
         result.has_connector_keys = inputs.has_connector_keys

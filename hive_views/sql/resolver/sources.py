@@ -33,22 +33,19 @@ from hive_views.sql.resolver.context import (
     Source,
 )
 from hive_views.sql.resolver.ctes import resolve_cte
+from hive_views.sql.resolver.joins import joined_scope, merge_join, resolve_using
 from hive_views.sql.resolver.names import (
     check_identifier,
     function_name,
     quote_alias,
     resolve,
     visit_children,
-    written_join_column,
 )
 from hive_views.sql.resolver.pivots import resolve_pivots, write_as_query
 from hive_views.sql.resolver.scopes import (
-    AmbiguousName,
-    JoinColumn,
     MergedColumns,
     Scope,
     ScopeColumn,
-    Using,
     named_columns,
 )
 from hive_views.sql.text.file_names import file_name, is_file_name
@@ -63,7 +60,7 @@ def resolve_from(context: ResolutionContext, select: exp.Select, block: QueryBlo
         return Scope()
     alias, scope = resolve_source(context, clause.this, block)
     joins, laterals = select.args.get("joins") or (), select.args.get("laterals") or ()
-    context.dialect.check_laterals(context, clause.this, joins, laterals)
+    context.dialect.checks.check_laterals(context, clause.this, joins, laterals)
     for join in joins:
         scope = _resolve_join(context, alias, scope, join, block)
         alias = None
@@ -80,7 +77,7 @@ def resolve_source(context: ResolutionContext, node: exp.Expr, block: QueryBlock
 
 
 def _resolve_element(context: ResolutionContext, node: exp.Expr, block: QueryBlock) -> tuple[str | None, Scope]:
-    context.dialect.check_source(context, node)
+    context.dialect.checks.check_source(context, node)
     alias: str | None
     if isinstance(node, exp.Table):
         if isinstance(node.this, exp.Func):
@@ -135,7 +132,7 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
     for part in parts:
         if type(part) is not exp.Identifier:
             raise context.fail("Cannot read this table name", node)
-    context.dialect.check_table(context, node)
+    context.dialect.checks.check_table(context, node)
     alias_node = node.args.get("alias")
     identifier = alias_node.this if alias_node is not None else None
     written = tuple(part.name for part in parts)
@@ -153,22 +150,22 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
             text = f"WITH defines {name} later: Hive reads this definition, other engines do not. Define it first"
             raise context.fail(text, parts[-1], name)
         scope = rename_columns(context, resolve_cte(context, definition, block.level), alias, alias_node)
-        is_cte_name = definition.is_outermost or lower in context.outermost_ctes
+        is_cte_name = definition.is_outermost or lower in context.with_clauses.outermost
         if not is_cte_name and context.mode.qualifies_inner_ctes:
             _qualify_table(context, parts)
             quote_alias(context, identifier)
-        context.sources[id(node)] = Source(node, alias, scope, cte=definition.node)
+        context.bound.sources[id(node)] = Source(node, alias, scope, cte=definition.node)
         return alias, scope
-    database = parts[-2].name.lower() if len(parts) > 1 else context.database
-    schema = context.schemas.table(database, lower)
+    database = parts[-2].name.lower() if len(parts) > 1 else context.settings.database
+    schema = context.settings.schemas.table(database, lower)
     if schema is None:
         raise context.fail(f"Table not found '{name}': there is no table or view {database}.{lower}", parts[-1], name)
     if schema.kind == "temporary":
         raise context.fail(f"View definition references temporary table {database}@{name}", parts[-1], name)
     if not schema.columns:
         _check_unknown_columns(context, node, f"{database}.{lower}")
-    if (database, lower) not in context.tables:
-        context.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
+    if (database, lower) not in context.bound.tables:
+        context.bound.tables[database, lower] = parts[0]._meta["start"] if parts[0]._meta else 0
         context.budget.add_table(len(schema.columns))
     _qualify_table(context, parts)
     quote_alias(context, identifier)
@@ -185,19 +182,19 @@ def resolve_table(context: ResolutionContext, node: exp.Table, block: QueryBlock
         scope = rename_columns(context, scope, alias, alias_node)
     has_sample = TokenType.TABLE_SAMPLE in context.text.kind_set
     if has_sample or node.args.get("pivots"):
-        context.dialect.check_table_suffix(context, node)
+        context.dialect.checks.check_table_suffix(context, node)
     if node.args.get("pivots") and context.dialect.has_pivots:
-        write_as_query(context, node, schema.columns)
+        write_as_query(context, node, schema.columns, scope)
         scope.qualifiers = {}
     sample = _resolve_sample(context, parts[-1], scope, schema.bucket_columns) if has_sample else None
-    context.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
+    context.bound.sources[id(node)] = Source(node, alias, scope, table=(database, lower), sample=sample)
     return alias, scope
 
 
 def _resolve_files(context: ResolutionContext, node: exp.Table, written: tuple[str, ...], alias: str) -> Scope:
     """Resolve files that Spark reads as a table."""
     files = (written[0].lower(), written[1])
-    schema = context.schemas.table(*files)
+    schema = context.settings.schemas.table(*files)
     if schema is None:
         reason = f"{file_name(written)} are files, whose columns only Spark knows: define the view in a ViewSession"
         raise context.fail(reason, node.parts[-1], file_name(written))
@@ -213,7 +210,7 @@ def _resolve_files(context: ResolutionContext, node: exp.Table, written: tuple[s
             scope = rename_columns(context, scope, alias, alias_node)
     if node.args.get("pivots"):
         raise context.fail("PIVOT and UNPIVOT over files: read the files in a subquery", node)
-    context.sources[id(node)] = Source(node, alias, scope)
+    context.bound.sources[id(node)] = Source(node, alias, scope)
     return scope
 
 
@@ -229,14 +226,14 @@ def _check_unknown_columns(context: ResolutionContext, node: exp.Table, name: st
 
 def _qualify_table(context: ResolutionContext, parts: list[Any]) -> None:
     """Quote the name of a table, and add the current database in front of a single name."""
-    quote = context.quote if context.quotes_names else str
-    prefix = f"{quote(context.database)}." if len(parts) == 1 else ""
+    quote = context.quote if context.settings.quotes_names else str
+    prefix = f"{quote(context.settings.database)}." if len(parts) == 1 else ""
     for part in parts:
         index = context.text.token_of(part)
         if index is None:
             return
         check_identifier(context, part)
-        context.edits.replace(index, index, prefix + quote(part.name))
+        context.writing.edits.replace(index, index, prefix + quote(part.name))
 
 
 def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, buckets: tuple[str, ...]) -> str | None:
@@ -271,7 +268,7 @@ def _resolve_sample(context: ResolutionContext, table: exp.Expr, scope: Scope, b
             qualified = quote_qualified(str(owner), column_name, text.quote)
         written = context.mode.sampled_name(context, name, qualified, buckets)
         if written is not None:
-            context.edits.replace(item[0], item[0], written)
+            context.writing.edits.replace(item[0], item[0], written)
     return text.between(index, end)
 
 
@@ -351,7 +348,7 @@ def _parse_again(context: ResolutionContext, prefix: str, first: int, last: int)
         raise context.fail("Cannot read this partitioned table function", begin)
     padded = " " * (begin - len(prefix)) + prefix + text.sql[begin : text.tokens[last - 1].end + 1]
     tree = parse_query(padded, text.dialect, whole=text.whole, offset=text.offset).tree
-    context.reparsed_trees.append(tree)
+    context.bound.reparsed_trees.append(tree)
     return tree
 
 
@@ -361,7 +358,7 @@ def _parse_again(context: ResolutionContext, prefix: str, first: int, last: int)
 def _resolve_derived_table(
     context: ResolutionContext, node: exp.Subquery, block: QueryBlock
 ) -> tuple[str | None, Scope]:
-    context.dialect.check_derived_table(context, node)
+    context.dialect.checks.check_derived_table(context, node)
     inner = node.this
     identifier = alias_identifier(node)
     if identifier is not None and (identifier._meta or {}).get("start") in context.text.pipe_markers:
@@ -371,25 +368,28 @@ def _resolve_derived_table(
     require_alias(context, identifier, "A derived table needs an alias: write (SELECT …) name", inner)
     alias = str(identifier.name).lower() if identifier is not None else f"__derived_{len(block.aliases)}"
     outer = block.outer if context.dialect.reads_outer_in_from else None
-    scope = context.resolve_query(context, node, block.ctes, outer, level=block.level + 1)
+    scope = context.dispatch.resolve_query(context, node, block.ctes, outer, level=block.level + 1)
     claim_alias(context, alias, block, identifier or inner)
     quote_alias(context, identifier)
     for name in alias_columns(node):
         quote_alias(context, name)
     scope = rename_columns(context, scope, alias, node.args.get("alias"))
-    context.sources[id(node)] = Source(node, alias, scope)
+    context.bound.sources[id(node)] = Source(node, alias, scope)
     return alias, scope
 
 
 def _resolve_pipe(context: ResolutionContext, node: exp.Subquery, block: QueryBlock) -> Scope:
     """Resolve the query under a pipe operator, whose table aliases the operator can name."""
-    scope = context.resolve_query(context, node, block.ctes, outer=block.outer, level=block.level + 1)
+    scope = context.dispatch.resolve_query(context, node, block.ctes, outer=block.outer, level=block.level + 1)
     result = Scope()
     for column in scope.columns:
         table, name = scope.names[column]
         owner = _output_alias(context, column, table)
-        if name in result.tables.get(owner, {}) or context.renamed_columns.get(column, name) != column.name:
-            at = context.select_items.get(column, node)
+        if (
+            name in result.tables.get(owner, {})
+            or context.column_names.renamed_columns.get(column, name) != column.name
+        ):
+            at = context.bound.select_items.get(column, node)
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", at, name)
         result.put(owner, name, column.copy(column.internal, owner, name))
     result.merged = MergedColumns(result.tables, result.join_columns())
@@ -405,14 +405,14 @@ def _elements_under(context: ResolutionContext, node: exp.Subquery) -> Iterator[
     from_ = node.this.args.get("from_")
     for element in (from_, *(node.this.args.get("joins") or ())) if from_ is not None else ():
         yield element
-        if type(element.this) is exp.Subquery and id(element.this) not in context.sources:
+        if type(element.this) is exp.Subquery and id(element.this) not in context.bound.sources:
             yield from _elements_under(context, element.this)
 
 
 def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the tables under a pipe operator with catalog and database."""
     for element in _elements_under(context, node):
-        source = context.sources.get(id(element.this))
+        source = context.bound.sources.get(id(element.this))
         if source is not None:
             yield from source.scope.qualifiers.items()
 
@@ -420,7 +420,7 @@ def _qualifiers_in(context: ResolutionContext, node: exp.Subquery) -> Iterator[t
 def _tables_with_hidden_keys(context: ResolutionContext, node: exp.Subquery) -> Iterator[str]:
     """Yield the tables under a pipe operator whose column is a key that only the star of the table contains."""
     for element in _elements_under(context, node):
-        sides = context.joins.get(id(element))
+        sides = context.bound.joins.get(id(element))
         has_keys = element.args.get("using") or element.args.get("method") == "NATURAL"
         if sides is None or not has_keys or element.args.get("kind") in ("SEMI", "ANTI"):
             continue
@@ -431,10 +431,10 @@ def _tables_with_hidden_keys(context: ResolutionContext, node: exp.Subquery) -> 
 
 def _output_alias(context: ResolutionContext, column: ScopeColumn, table: str | None) -> str:
     """Return the table alias of a column of a SELECT list in Spark; a generated alias if it has none."""
-    item = context.select_items.get(column)
+    item = context.bound.select_items.get(column)
     if type(item) is exp.Column and type(item.this) is not exp.Star:
-        bound = context.bindings.get(id(item))
-        table = bound.table if bound is not None and id(item) not in context.fields else None
+        bound = context.bound.bindings.get(id(item))
+        table = bound.table if bound is not None and id(item) not in context.bound.fields else None
     return table if table and not table.startswith("__") else "__pipe"
 
 
@@ -470,7 +470,7 @@ def _resolve_relation(context: ResolutionContext, node: exp.Subquery, block: Que
 def _resolve_values(context: ResolutionContext, node: exp.Values, block: QueryBlock) -> tuple[str, Scope]:
     identifier, columns = alias_identifier(node), alias_columns(node)
     require_alias(context, identifier, "VALUES in FROM needs an alias", node)
-    context.dialect.check_values(context, node)
+    context.dialect.checks.check_values(context, node)
     alias = identifier.name.lower() if identifier is not None else f"__values_{len(block.aliases)}"
     claim_alias(context, alias, block, identifier or node)
     query = node.parent.parent if identifier is not None and not identifier._meta and node.parent is not None else None
@@ -523,7 +523,7 @@ def values_scope(
 def _resolve_join(
     context: ResolutionContext, left_alias: str | None, left: Scope, join: exp.Join, block: QueryBlock
 ) -> Scope:
-    context.dialect.check_join(context, join)
+    context.dialect.checks.check_join(context, join)
     for name in (join.args.get("using") or ())[:1]:
         at = context.text.token_of(name)
         if at is not None and context.text.raw(at - 1) != "(":
@@ -547,7 +547,7 @@ def _resolve_join(
         return result
     aliases = len(block.aliases)
     right_alias, right = resolve_source(context, node, block)
-    sides = context.joins[id(join)] = JoinScopes(left, right)
+    sides = context.bound.joins[id(join)] = JoinScopes(left, right)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
@@ -555,9 +555,9 @@ def _resolve_join(
         if keeps_left_only:
             for alias in list(block.aliases)[aliases:]:
                 del block.aliases[alias]
-        return _merge_join(context, left_alias, sides, join)
-    using = _resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
-    result = _joined_scope(context, left_alias, left)
+        return merge_join(context, left_alias, sides, join)
+    using = resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
+    result = joined_scope(context, left_alias, left)
     result.using = None
     if keeps_left_only:
         return result
@@ -565,163 +565,6 @@ def _resolve_join(
     if using is not None:
         result.using = using
     return result
-
-
-def _merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinScopes, join: exp.Join) -> Scope:
-    """Return the columns of a join in Spark or Trino, where a USING or NATURAL key is one column of the result."""
-    left, right = sides.left, sides.right
-    is_natural = join.args.get("method") == "NATURAL"
-    if is_natural and any(context.has_invented_name(column) for column in (*left.columns, *right.columns)):
-        raise context.fail("NATURAL JOIN over a column without a name: give the column a name with AS", join.this)
-    keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
-    if is_natural and context.dialect.keeps_letter_case:
-        _check_letter_case(context, left, right, join, keys)
-    keeps_left_only = join.kind in ("SEMI", "ANTI")
-    if not is_natural:
-        sides.keys = [(left.column_of(first), right.column_of(second)) for first, second in keys]
-    left_keys, right_keys = [key for key, _ in keys], [key for _, key in keys]
-    can_qualify = is_natural or not keys or _write_condition(context, left, right, join, keys)
-    is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
-    result = _joined_scope(context, left_alias, left)
-    if is_merged and result.merged is None:
-        result.merged = MergedColumns(result.tables, left.join_columns())
-    right_columns = right.join_columns() if is_merged else []
-    if not keeps_left_only:
-        _add_side(context, result, right)
-    if result.merged is None:
-        return result
-    if join.side == "RIGHT":
-        merged, dropped = right_keys, left_keys
-    elif join.side == "FULL":
-        merged = [JoinColumn(first.name, (*first.tables, *second.tables)) for first, second in keys]
-        dropped = left_keys + right_keys
-    else:
-        merged, dropped = left_keys, right_keys
-    is_coalesced = join.side == "FULL" and (is_natural or not can_qualify)
-    is_qualified = not is_coalesced and (can_qualify or context.dialect.star_includes_using)
-    for key in left_keys:
-        result.merged.remove(key)
-    result.merged.put_first(
-        [JoinColumn(key.name, key.tables, True, is_qualified and key.is_qualified) for key in merged]
-    )
-    if not keeps_left_only:
-        result.merged.append((entry for entry in right_columns if entry not in right_keys), right.tables)
-        hidden = right.merged.hidden if right.merged is not None else ()
-        result.merged.hide([key for key in dropped if len(key.tables) == 1], hidden)
-    return result
-
-
-def _joined_scope(context: ResolutionContext, left_alias: str | None, left: Scope) -> Scope:
-    """Return the scope of a join with the columns of its left side; the scope of an earlier join is extended."""
-    if left_alias is None and left.columns:
-        return left  # the result of an earlier join, which nothing else refers to
-    result = Scope()
-    _add_side(context, result, left)
-    return result
-
-
-def _add_side(context: ResolutionContext, scope: Scope, side: Scope) -> None:
-    """Add the columns of one side of a join, in Hive under internal names, which may occur in expanded texts."""
-    if context.dialect.merges_using_columns and side.is_disjoint_with(scope.tables):
-        scope.add_tables(side)
-    else:
-        scope.add(side)
-
-
-JoinKeys = list[tuple[JoinColumn, JoinColumn]]
-"""The columns of the left and of the right side that a join with USING or NATURAL compares."""
-
-
-def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join) -> JoinKeys:
-    """Return the columns that a USING clause compares: on each side the first column of the name."""
-    identifiers = join.args.get("using") or ()
-    if not identifiers:
-        return []
-    keys: JoinKeys = []
-    for identifier in identifiers:
-        quote_alias(context, identifier)
-        name = identifier.name.lower()
-        pair = [side.join_columns_of(name)[:1] for side in (left, right)]
-        if not (pair[0] and pair[1]):
-            raise context.fail(
-                f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
-            )
-        if any(name == key.name for key, _ in keys):
-            raise context.fail(f"USING names column '{identifier.name}' twice", identifier, identifier.name)
-        keys.append((pair[0][0], pair[1][0]))
-    return keys
-
-
-def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
-    """Return the columns that both sides of a NATURAL JOIN have."""
-    right_columns: dict[str, JoinColumn] = {}
-    for entry in right.join_columns():
-        right_columns.setdefault(entry.name, entry)
-    return [(entry, right_columns.pop(entry.name)) for entry in left.join_columns() if entry.name in right_columns]
-
-
-def _check_letter_case(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> None:
-    """Reject a key of NATURAL JOIN that both sides spell differently: Spark compares the names with their case."""
-    for first, second in keys:
-        names = [
-            context.spelling(side.column_of(entry), entry.name) for side, entry in ((left, first), (right, second))
-        ]
-        if names[0] != names[1]:
-            reason = f"NATURAL JOIN of {names[0]} and {names[1]}, which Spark takes for two names: write USING"
-            raise context.fail(reason, join.this, names[0])
-
-
-def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join: exp.Join, keys: JoinKeys) -> bool:
-    """Write USING as ON unless each side has its keys in one table; return whether keys can be named with their tables.
-
-    Hive compares a key of several tables with the last table. In Trino a key of USING cannot be named with its table.
-    """
-    sides = [entry for pair in keys for entry in pair]
-    aliases = {table for entry in sides for table in entry.tables}
-    can_qualify = all(entry.is_qualified for entry in sides) and not any(alias.startswith("__") for alias in aliases)
-    is_simple = (
-        len(aliases) == 2
-        and join.side != "FULL"
-        and all(left.count_tables(entry.name) + right.count_tables(entry.name) == 2 for entry, _ in keys)
-    )
-    if is_simple and context.dialect.star_includes_using:
-        return True
-    identifiers = join.args["using"]
-    indexes = [index for item in identifiers if (index := context.text.token_of(item)) is not None]
-    if not can_qualify or len(indexes) != len(identifiers) or context.keeps_using:
-        return False
-    condition = " and ".join(
-        f"{written_join_column(context, first)} = {written_join_column(context, second)}" for first, second in keys
-    )
-    context.edits.replace(min(indexes) - 2, max(indexes) + 1, f"on {condition}")
-    return True
-
-
-def _resolve_using(
-    context: ResolutionContext,
-    left_alias: str | None,
-    left: Scope,
-    right_alias: str | None,
-    right: Scope,
-    join: exp.Join,
-) -> Using:
-    """Resolve a USING clause, whose columns both sides must have."""
-    names: list[str] = []
-    for identifier in join.args["using"]:
-        quote_alias(context, identifier)
-        name = identifier.name
-        lower = name.lower()
-        if left_alias is None:
-            left_alias = next((table for table in reversed(left.tables) if name in left.tables[table]), None)
-        try:
-            left_key, right_key = left.find(left_alias, lower), right.find(right_alias, lower)
-        except AmbiguousName as error:
-            raise context.fail(error.reason, identifier, name) from error
-        if left_key is None or right_key is None:
-            raise context.fail(f"column '{name}' not present in both sides of the join", identifier, name)
-        names.append(name)
-        context.joins[id(join)].keys.append((left_key, right_key))
-    return Using(left_alias or "", right_alias or "", names, join.side == "RIGHT")
 
 
 _PARTITION_CLAUSES = frozenset(
@@ -743,7 +586,7 @@ def resolve_lateral(
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
-        inner = context.resolve_query(context, function, block.ctes, outer=scope)
+        inner = context.dispatch.resolve_query(context, function, block.ctes, outer=scope)
         alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
         claim_alias(context, alias, block, node)
         quote_alias(context, identifier)
@@ -821,7 +664,7 @@ def resolve_unnest(context: ResolutionContext, scope: Scope, node: exp.Expr, blo
 def resolve_arguments(context: ResolutionContext, function: exp.Expr, env: Environment) -> None:
     """Resolve the arguments of a table-generating function, but not its name, which stays unquoted."""
     if context.dialect.has_lateral_aliases and isinstance(function, exp.Func):
-        context.dialect.resolve_function(context, function, env)
+        context.dialect.checks.resolve_function(context, function, env)
     for item in function.iter_expressions():
         resolve(context, item, env)
 
@@ -889,7 +732,7 @@ def _generated_names(context: ResolutionContext, name: str, argument: exp.Expr) 
     names: list[str] = []
     for position, item in enumerate(first.expressions):
         value = item.expression if type(item) is exp.PropertyEQ else item
-        if type(value) is exp.Column and (type(value.this) is exp.Star or id(value) in context.fields):
+        if type(value) is exp.Column and (type(value.this) is exp.Star or id(value) in context.bound.fields):
             return None
         is_named = type(item) is exp.PropertyEQ and type(value) not in (exp.Dot, exp.Bracket)
         is_value = type(value) in (exp.Literal, exp.Null, exp.Boolean)
@@ -918,7 +761,7 @@ def put_produced_columns(
         column = ScopeColumn(f"_col{len(scope.columns)}", table, name, type_text, origins)
         scope.put(table, name, column)
         if not names and name != own_name:
-            context.spellings[column] = own_name
+            context.column_names.spellings[column] = own_name
         columns.append(column)
     return columns
 

@@ -13,7 +13,7 @@ from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
 from hive_views.sql.engines.function_signatures import CONVERSION_FUNCTIONS
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped
-from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
+from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext, StarColumns
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.hive_exact.planner_names import planned_column
 from hive_views.sql.resolver.implicit_names import has_unary_plus, implicit_name
@@ -36,8 +36,6 @@ from hive_views.sql.types import hive_types
 
 ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
 """The clauses that order or distribute the result of a query, and can name its columns."""
-StarColumns = list[tuple[str, str, ScopeColumn]]
-"""The expanded text, the stored text and the output column of each column of a star."""
 
 
 def resolve_items(
@@ -71,7 +69,7 @@ def resolve_items(
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
             continue
-        if context.regex_names and _expand_regex(context, item, scope, ungrouped, block, output):
+        if context.settings.regex_names and _expand_regex(context, item, scope, ungrouped, block, output):
             continue
         if not context.dialect.computes_groups_first:
             env = Environment.of_output(item_scope, ungrouped, outer=block.outer, reuses_computed=False)
@@ -81,7 +79,7 @@ def resolve_items(
         item_scope = _add_lateral_alias(context, item_scope, ungrouped, column)
         # In a subquery, ORDER BY may name a key that is written as coalesce(…).
         is_key_of_subquery = block.outer is not None and type(column.origins[0]) is MergedKey
-        is_ordered_by_it = has_order and column not in context.invented_names
+        is_ordered_by_it = has_order and column not in context.column_names.invented_names
         if missing_name is not None and (names_columns or is_key_of_subquery or is_ordered_by_it):
             nameless.append((item, missing_name))
         if block.has_windows:
@@ -90,7 +88,7 @@ def resolve_items(
         for item, name in nameless:
             tokens = context.tokens_of(item)
             if tokens is not None:
-                context.added_names.append((tokens[1], name))
+                context.writing.added_names.append((tokens[1], name))
             elif block.level > 0:  # another query may name it
                 raise context.fail("The end of this column is not found in the text: give the column a name", item)
     return output
@@ -143,16 +141,16 @@ def _resolve_item(
     type_source = source.type_source if source is not None else context.type_source(inner)
     column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if source is None else source,))
     output.put(table, name, column)
-    context.select_items[column] = item
+    context.bound.select_items[column] = item
     if block.keeps_spelling and own_name is not None:
-        context.spellings[column] = alias.name if alias is not None else spelled or bare.name
+        context.column_names.spellings[column] = alias.name if alias is not None else spelled or bare.name
     if own_name is None:
-        context.invented_names.add(column)
+        context.column_names.invented_names.add(column)
     written = output.names[column][1]
     if spelled is not None:
         return column, spelled if written == name else written
     if type(source) is MergedKey and alias is None:
-        own = context.spellings.get(column, written)
+        own = context.column_names.spellings.get(column, written)
         return column, own if own.lower() == written else written  # it may be written as coalesce(…), which has no name
     is_redundant_cast = type(bare) in (exp.Cast, exp.TryCast) and source is not None and source.name == name
     has_name = own_name is not None and (alias is not None or is_redundant_cast or _has_own_name(bare, name))
@@ -168,7 +166,7 @@ def _count_windows(item: exp.Expr) -> int:
 def _add_lateral_alias(context: ResolutionContext, scope: Scope, ungrouped: Scope, column: ScopeColumn) -> Scope:
     """Return the scope of the next element of Spark's SELECT list: the columns of FROM, then the aliases before it."""
     name = column.name
-    if not context.dialect.has_lateral_aliases or column.table or column in context.invented_names:
+    if not context.dialect.has_lateral_aliases or column.table or column in context.column_names.invented_names:
         return scope
     if name in LITERAL_FUNCTIONS or ungrouped.find_any(name) is not None:
         return scope
@@ -274,7 +272,11 @@ def _derived_name(
 
 def _whole_column(context: ResolutionContext, node: exp.Expr) -> ScopeColumn | None:
     """Return the column if an expression is one; None for a field of a column and other expressions."""
-    return context.bindings.get(id(node)) if type(node) is exp.Column and id(node) not in context.fields else None
+    return (
+        context.bound.bindings.get(id(node))
+        if type(node) is exp.Column and id(node) not in context.bound.fields
+        else None
+    )
 
 
 def windowed_function(window: exp.Expr) -> Any:
@@ -384,9 +386,9 @@ def _expand_struct(
         name = spelled.lower()
         column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
-        context.select_items[column] = item
+        context.bound.select_items[column] = item
         if block.keeps_spelling:
-            context.spellings[column] = spelled
+            context.column_names.spellings[column] = spelled
         written = f"{text}.{context.quote(spelled if block.keeps_spelling else name)}"
         columns.append((written, written, column))
     _write_star(context, item, columns)
@@ -487,7 +489,7 @@ def _expand_merged_star(
             # Spark calls a key of a FULL JOIN as its left table does.
             spelled = _spelled(context, block, scope.tables[owner or None][name], name)
             written = output.names[column][1]
-            context.renamed_columns[column] = spelled if written == name else written
+            context.column_names.renamed_columns[column] = spelled if written == name else written
             columns.append((written_join_column(context, entry), context.quote(name), column))
             continue
         source = scope.tables[owner or None][name]
@@ -537,11 +539,11 @@ def _expand_pipe_star(
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
         column = _put_star_column(context, owner, name, source, output, item)
         if not is_single:
-            context.renamed_columns[column] = output.names[column][1]
+            context.column_names.renamed_columns[column] = output.names[column][1]
         columns.append((text if is_single else written_join_column(context, entry), text, column))
     context.budget.add_written(sum(len(text) for text, _, _ in columns), item)
     is_fixed = star.kind == "all" and _is_one_query(item.parent)
-    context.pipe_stars.append((star, is_fixed, columns))
+    context.writing.pipe_stars.append((star, is_fixed, columns))
 
 
 def _is_one_query(select: exp.Expr | None) -> bool:
@@ -600,12 +602,12 @@ def _put_star_column(
 ) -> ScopeColumn:
     context.budget.add_columns(1, item)
     new = column.copy(f"_col{len(output.columns)}", owner, name)
-    context.select_items[new] = item
+    context.bound.select_items[new] = item
     if not output.put_unique(owner, name, new):
         raise context.fail(f"Cannot add column {owner}.{name}: the SELECT list has it twice", item, name)
     written = output.names[new][1]
     if written != name:
-        context.renamed_columns[new] = written
+        context.column_names.renamed_columns[new] = written
     return new
 
 
@@ -614,21 +616,22 @@ def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns
     tokens = _star_tokens(context, item)
     if tokens is None:
         return
-    context.has_star = True
+    context.writing.has_star = True
     if context.mode.names_all_columns:
-        context.expanded_stars.append((*tokens, columns))
+        context.writing.expanded_stars.append((*tokens, columns))
         return
-    context.edits.replace(*tokens, ", ".join(text for text, _, _ in columns))
+    context.writing.edits.replace(*tokens, ", ".join(text for text, _, _ in columns))
 
 
 def write_expanded_stars(context: ResolutionContext) -> None:
     """Write the columns of all stars; called when all renamed columns are known."""
     _write_pipe_stars(context)
-    for first, last, columns in context.expanded_stars:
+    for first, last, columns in context.writing.expanded_stars:
         first_word = context.text.raw(first)
         is_missing = first_word.lower() in ("from", "table")  # `FROM t` or `TABLE t`, without SELECT
         from_word = first_word if first_word.lower() == "from" else "FROM"
-        for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
+        context.bound.generated.setdefault(first, []).extend(column for _, _, column in columns)
+        for is_stored, edits in ((False, context.writing.edits), (True, context.writing.star_edits)):
             written = ", ".join(
                 _named(context, stored if is_stored else text, column) for text, stored, column in columns
             )
@@ -637,19 +640,21 @@ def write_expanded_stars(context: ResolutionContext) -> None:
 
 def _named(context: ResolutionContext, text: str, column: ScopeColumn) -> str:
     """Return the text of a column, with `AS name` if it gets another name."""
-    name = context.renamed_columns.get(column)
+    name = context.column_names.renamed_columns.get(column)
     return text if name is None else f"{text} AS {context.quote(name)}"
 
 
 def _write_pipe_stars(context: ResolutionContext) -> None:
     """Write the stars that pipe operators imply; if the text determines the columns, only if one is renamed."""
-    renamed, quote = context.renamed_columns, context.quote
-    for star, is_fixed, columns in context.pipe_stars:
+    renamed, quote = context.column_names.renamed_columns, context.quote
+    for star, is_fixed, columns in context.writing.pipe_stars:
         if is_fixed and not any(column in renamed for _, _, column in columns):
             continue
-        context.has_star = True
+        context.writing.has_star = True
         names = [quote(unquote_identifier(context.text.raw(token))) for token in star.names]
-        for is_stored, edits in ((False, context.edits), (True, context.star_edits)):
+        at = star.last if star.kind in ("all", "after") else star.first
+        context.bound.generated.setdefault(at, []).extend(column for _, _, column in columns)
+        for is_stored, edits in ((False, context.writing.edits), (True, context.writing.star_edits)):
             texts = [_named(context, stored if is_stored else text, column) for text, stored, column in columns]
             if star.kind == "all":
                 edits.append(star.last, f" |> SELECT {', '.join(texts)}")
@@ -666,7 +671,7 @@ def _write_pipe_stars(context: ResolutionContext) -> None:
 def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] | None:
     """Return the first and the last token of a star."""
     positions = start_offsets(item)
-    first, last = (context.starts.get(end(positions, default=-1)) for end in (min, max))
+    first, last = (context.text.starts.get(end(positions, default=-1)) for end in (min, max))
     if first is None or last is None:
         return None
     star = item if type(item) is exp.Star else item.this
@@ -684,7 +689,7 @@ def _star_tokens(context: ResolutionContext, item: exp.Expr) -> tuple[int, int] 
 def _is_in_text(context: ResolutionContext, star: exp.Star) -> bool:
     """Return whether a star is written in the text or implied by `FROM t` or `TABLE t`; sqlglot adds further stars."""
     meta = star._meta
-    index = context.starts.get(meta["start"]) if meta else None
+    index = context.text.starts.get(meta["start"]) if meta else None
     if meta is None or index is None:
         return True
     word = context.text.raw(index).lower()
@@ -721,7 +726,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
     kind = type(item)
     inner = item.this if kind in (exp.Alias, exp.Aliases) else item
     name = function_name(context, inner)
-    is_registered = context.functions.get(name or "") == "udtf"
+    is_registered = context.settings.functions.get(name or "") == "udtf"
     if name is None or not (name in HIVE_TABLE_FUNCTIONS or is_registered):
         return None
     if len(items) > 1:
@@ -731,7 +736,7 @@ def _resolve_generator(context: ResolutionContext, items: list[exp.Expr], scope:
     resolve_arguments(context, inner, Environment((scope,), None, scope, reuses_computed=False))
     index = context.text.token_of(inner)
     if is_registered and index is not None:
-        context.edits.replace(index, index, context.quote(unquote_identifier(context.text.raw(index))))
+        context.writing.edits.replace(index, index, context.quote(unquote_identifier(context.text.raw(index))))
     names = _alias_names(context, item)
     produced = produced_columns(context, inner)
     if produced is not None and names and len(names) != len(produced):
@@ -764,7 +769,7 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
     if names and len(names) != len(produced):
         raise context.fail(f"{name}() has {len(produced)} columns: AS names {len(names)}", inner, name)
     for column in put_produced_columns(context, output, None, inner, produced, names):
-        context.select_items[column] = item
+        context.bound.select_items[column] = item
     return True
 
 

@@ -6,10 +6,34 @@ Everything that is not replaced stays unchanged: case, comments, white space, li
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from hive_views.sql.text.tokens import Text
+
+
+class Replaced(NamedTuple):
+    """One replacement of an edited text."""
+
+    start: int
+    """Where it begins in the edited text, in characters."""
+    end: int
+    """Where it ends there (exclusive)."""
+    first: int
+    """The first token that it replaces."""
+    last: int
+    """The last token that it replaces."""
+
+
+@dataclass(frozen=True)
+class EditedText:
+    """A text after its edits, and where each of its parts comes from."""
+
+    sql: str
+    replaced: Sequence[Replaced] = field(repr=False)
+    """The replacements in order; none if tokens outside of them were changed, too."""
 
 
 class TokenEdits:
@@ -45,11 +69,11 @@ class TokenEdits:
         """Insert a text after a token and after its replacement."""
         self._additions[last] = addition
 
-    def apply(self, unedited: Callable[[int], str | None] | None = None) -> str:
+    def apply(self, unedited: Callable[[int], str | None] | None = None) -> EditedText:
         """Return the edited text; `unedited` gives the new text of a token that no edit covers, or None to keep it."""
         tokens = self.text.tokens
         if not tokens:
-            return ""
+            return EditedText("", ())
         edits = dict(self._edits) if self._copies or self._additions else self._edits
         order = sorted(edits)
         for first, last, source_first, source_last in self._copies:
@@ -60,7 +84,9 @@ class TokenEdits:
                 edits[first, -last] = copied
         if self._additions:
             order = self._with_additions(edits, order)
-        return _render(self.text, edits, order, 0, len(tokens) - 1, unedited)
+        replaced: list[Replaced] = []
+        sql = _render(self.text, edits, order, 0, len(tokens) - 1, unedited, replaced if unedited is None else None)
+        return EditedText(sql, replaced)
 
     def _with_additions(self, edits: dict[tuple[int, int], str], order: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Add the insertions to the outermost ranges that contain their tokens; return the ranges in order."""
@@ -89,11 +115,13 @@ def _render(
     first: int,
     last: int,
     unedited: Callable[[int], str | None] | None,
+    replaced: list[Replaced] | None = None,
 ) -> str:
     """Return the edited text of the tokens `first` to `last`; only the outermost ranges of `order` count."""
     sql, tokens = text.sql, text.tokens
     pieces: list[str] = []
     at = tokens[first].start
+    length = 0
     next_first = first
     for range_ in islice(order, bisect_left(order, (first, -last)), None):
         start, stop = range_[0], -range_[1]
@@ -103,7 +131,12 @@ def _render(
             continue
         if unedited is not None:
             at = _render_unedited(text, next_first, start, at, unedited, pieces)
-        pieces += (sql[at : tokens[start].start], edits[range_])
+        replacement = edits[range_]
+        pieces += (sql[at : tokens[start].start], replacement)
+        if replaced is not None:
+            length += tokens[start].start - at
+            replaced.append(Replaced(length, length + len(replacement), start, stop))
+            length += len(replacement)
         at = tokens[stop].end + 1
         next_first = stop + 1
     if unedited is not None:

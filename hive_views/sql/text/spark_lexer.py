@@ -56,7 +56,7 @@ class SparkToken:
 
 def spark_tokens(sql: str, dialect: Dialect = Dialect.SPARK) -> Iterator[SparkToken]:
     """Yield the tokens of a text; the dialect determines where a line comment ends."""
-    for kind, start, end in _pieces(sql, dialect):
+    for kind, start, end in pieces(sql, dialect):
         if kind not in ("space", "comment"):
             yield SparkToken(kind, sql[start:end], start)
 
@@ -71,25 +71,25 @@ def blank_comments(sql: str) -> str:
     """Replace the comments of a Spark text by spaces, if one may continue on the next line."""
     if not _may_continue_comment(sql):
         return sql
-    pieces = ((kind, sql[start:end]) for kind, start, end in _pieces(sql, Dialect.SPARK))
-    return "".join(_NOT_LINE_END.sub(" ", piece) if kind == "comment" else piece for kind, piece in pieces)
+    written = ((kind, sql[start:end]) for kind, start, end in pieces(sql, Dialect.SPARK))
+    return "".join(_NOT_LINE_END.sub(" ", piece) if kind == "comment" else piece for kind, piece in written)
 
 
 def portable_comments(sql: str, dialect: Dialect) -> str:
     """Rewrite line comments so that in every engine they end where they end in the author's engine."""
     if not _may_continue_comment(sql):
         return sql
-    pieces = []
-    for kind, start, end in _pieces(sql, dialect):
+    written = []
+    for kind, start, end in pieces(sql, dialect):
         piece = sql[start:end]
         if kind == "comment" and piece.startswith("--"):
             piece = piece.replace("\\\n", " ") + (" " if piece.endswith("\\") else "")
-        pieces.append(piece)
-    return "".join(pieces)
+        written.append(piece)
+    return "".join(written)
 
 
-def _pieces(sql: str, dialect: Dialect) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of all pieces of a text, including white space and comments."""
+def pieces(sql: str, dialect: Dialect = Dialect.SPARK) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of all pieces of a text, including `space` and `comment`; see `SparkToken`."""
     pattern = _PIECE[SYNTAX[dialect].continues_comments]
     unclosed = set()
     at = 0
@@ -98,18 +98,19 @@ def _pieces(sql: str, dialect: Dialect) -> Iterator[tuple[str, int, int]]:
             yield "mark", at, at + 1
             at += 1
             continue
-        match = pattern.match(sql, at)
-        assert match is not None
-        assert match.lastgroup is not None
-        kind, end = match.lastgroup, match.end()
-        if kind == "opened":
-            kind, end = "comment", _comment_end(sql, at)
-        elif kind == "mark" and sql[at] in "'\"`":
-            # An unclosed quote: every later quote of this kind is escaped, so none of them closes a string. Without
-            # this set the text would be searched to its end for each of them, in quadratic time.
-            unclosed.add(sql[at])
-        yield kind, at, end
-        at = end
+        for match in pattern.finditer(sql, at):
+            start, end = match.span()
+            kind = match.lastgroup or ""
+            if kind == "opened":
+                kind, end = "comment", _comment_end(sql, start)
+            elif kind == "mark" and sql[start] in "'\"`":
+                # An unclosed quote: every later quote of this kind is escaped, so none of them closes a string. Without
+                # this set the text would be searched to its end for each of them, in quadratic time.
+                unclosed.add(sql[start])
+            yield kind, start, end
+            at = end
+            if unclosed or kind == "comment":
+                break  # the next piece does not begin where the pattern would search for it
 
 
 def _may_continue_comment(sql: str) -> bool:

@@ -103,6 +103,27 @@ class Text:
         return partners
 
     @cached_property
+    def has_sign(self) -> bool:
+        """Whether a plus may be a sign: one that no operand is in front of."""
+        if TokenType.PLUS not in self.kind_set:
+            return False
+        pairs = zip([TokenType.SENTINEL, *self.kinds], self.kinds, strict=False)
+        return any(kind is TokenType.PLUS and before not in _OPERAND_ENDS for before, kind in pairs)
+
+    @cached_property
+    def cast_types(self) -> frozenset[str] | None:
+        """The types in `CAST(… AS type)` in lower case, with single blanks; None if other forms may name types."""
+        if TokenType.DCOLON in self.kind_set:
+            return None
+        types: set[str] = set()
+        for index, kind in enumerate(self.kinds):
+            if kind is TokenType.ALIAS:
+                opened = self.enclosing[index]
+                if opened > 0 and self.raw(opened - 1).lower() in _CASTS and opened in self.match:
+                    types.add(" ".join(self.between(index + 1, self.match[opened] - 1).lower().split()))
+        return frozenset(types)
+
+    @cached_property
     def type_brackets(self) -> dict[int, int]:
         """The token index of the `>` of each `<` in `array<…>`, `map<…>` and `struct<…>`."""
         partners: dict[int, int] = {}
@@ -201,6 +222,13 @@ _NEVER_IN_TYPES = frozenset(
         *(TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.AND, TokenType.OR, TokenType.EQ, TokenType.NEQ),
         *(TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.LTE, TokenType.GTE),
         *(TokenType.THEN, TokenType.R_BRACKET, TokenType.PIPE_GT),
+    }
+)
+_CASTS = frozenset({"cast", "try_cast"})
+_OPERAND_ENDS = frozenset(
+    {
+        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING),
+        *(TokenType.R_PAREN, TokenType.R_BRACKET),
     }
 )
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})

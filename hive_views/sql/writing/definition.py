@@ -315,7 +315,7 @@ def define_view(
     column_list: tuple[ColumnSpec, ...] | None = None if isinstance(statement, AlterViewAs) else statement.columns
     query = statement.query
     if statement.dialect is Dialect.SPARK:
-        check_depth(Text(query.sql, Dialect.SPARK, whole=statement.text, offset=query.start))
+        check_depth(statement.query_text)
         check_spark_text(query.sql, whole=statement.text, offset=query.start)
     expansion = expand(
         statement.parsed_query,
@@ -384,7 +384,8 @@ def _check_read_back(
         reason: str | None = str(error)
     else:
         is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
-        difference = find_difference(expansion.resolution, again.resolution, is_wrapped=is_wrapped)
+        start = expansion.inner_start
+        difference = find_difference(expansion.resolution, expansion.edited, again.resolution, start=start)
         reason = difference if is_same else "it changes"
     if reason is None and dialect is Dialect.SPARK and unreadable_position(expansion.expanded) is not None:
         reason = "Spark does not read it"

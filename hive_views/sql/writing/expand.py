@@ -15,7 +15,7 @@ from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
-from hive_views.sql.text.edits import TokenEdits
+from hive_views.sql.text.edits import EditedText, TokenEdits
 from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.tokens import Text
 
@@ -43,6 +43,8 @@ class Expansion:
         names: The names of the view's columns, including partition columns.
         tables: The tables and views that the text names, as (database, name).
         resolution: The resolved query from which the texts were made.
+        edited: The expanded text without the query for a column list.
+        inner_start: Where it begins in `expanded`.
     """
 
     original: str
@@ -51,6 +53,8 @@ class Expansion:
     names: tuple[str, ...]
     tables: tuple[tuple[str, str], ...]
     resolution: ResolvedQuery = field(repr=False, compare=False)
+    edited: EditedText = field(repr=False, compare=False)
+    inner_start: int = 0
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -110,24 +114,26 @@ def expand(
         )
     if exact:
         unquote = _hive_unquoting(resolution)
-        stored = original = TokenEdits(text).apply(unquote)
-        expanded = resolution.full_edits.apply(unquote)
+        stored = original = TokenEdits(text).apply(unquote).sql
     else:
+        unquote = None
         original = text.sql
         star_edits = resolution.star_edits
-        stored = text.between(0, len(text.tokens) - 1) if star_edits is None else star_edits.apply()
-        expanded = resolution.full_edits.apply()
+        stored = text.between(0, len(text.tokens) - 1) if star_edits is None else star_edits.apply().sql
+    edited = resolution.full_edits.apply(unquote)
+    before = after = ""
     if column_names is not None:
         given = [name.lower() for name in column_names] if exact else column_names
-        expanded = _with_column_list(resolution, expanded, names, given, view_name or "v")
+        before, after = _column_list(resolution, names, given, view_name or "v")
         names = [name.lower() for name in column_names]
-    return Expansion(original, stored, expanded, tuple(names), resolution.tables, resolution)
+    expanded = f"{before}{edited.sql}{after}"
+    return Expansion(original, stored, expanded, tuple(names), resolution.tables, resolution, edited, len(before))
 
 
-def _with_column_list(
-    resolution: ResolvedQuery, expanded: str, names: Sequence[str], given: Sequence[str], view_name: str
-) -> str:
-    """Return the query around a text that gives its columns other names."""
+def _column_list(
+    resolution: ResolvedQuery, names: Sequence[str], given: Sequence[str], view_name: str
+) -> tuple[str, str]:
+    """Return what a query that gives a text's columns other names has in front of the text and behind it."""
     text, tree = resolution.text, resolution.tree
     quoted = partial(quote_identifier, quote=text.quote)
     if text.kinds[0] is TokenType.VALUES:
@@ -136,9 +142,9 @@ def _with_column_list(
             raise text.error(reason, text.tokens[0].start)
         if not resolution.dialect.names_columns_of_values:
             columns = ", ".join(map(quoted, given))
-            return f"SELECT {columns} FROM ({expanded}) AS {quoted(view_name)}({columns})"
+            return f"SELECT {columns} FROM (", f") AS {quoted(view_name)}({columns})"
     columns = ", ".join(f"{quoted(name)} AS {quoted(new)}" for name, new in zip(names, given, strict=True))
-    return f"SELECT {columns} FROM ({expanded}) {quoted(view_name)}"
+    return f"SELECT {columns} FROM (", f") {quoted(view_name)}"
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:

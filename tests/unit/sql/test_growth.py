@@ -54,6 +54,12 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
         for name, (template, element, separator) in joined.items():
             elements = _repeat(element, separator)
             yield dialect, name, lambda count, t=template, e=elements: t.replace("{}", e(count))  # type: ignore[misc]
+        columns, tables = _repeat("k#"), _repeat("(select k as k# from u) x#")
+        yield (
+            dialect,
+            "columns without a table",
+            lambda count, c=columns, t=tables: f"select {c(count)} from {t(count)}",  # type: ignore[misc]
+        )
         aliases, names = _repeat("k + # as a#"), _repeat("a#")
         yield (
             dialect,
@@ -102,7 +108,8 @@ def _calls(sql: str, dialect: str) -> int:
     profile.enable()
     result = expand(sql, TABLES, database="d", dialect=dialect)
     assert result.resolution.query.ranges
-    assert find_difference(result.resolution, result.resolution, is_wrapped=False) is None
+    read = expand(result.expanded, TABLES, database="d", dialect=dialect)
+    assert find_difference(result.resolution, result.edited, read.resolution) is None
     profile.disable()
     assert result.columns
     return sum(entry.callcount for entry in profile.getstats())

@@ -31,7 +31,7 @@ def resolve_order(context: ResolutionContext, query: OrderedQuery) -> None:
     has_limit, has_sort = node.args.get("limit") is not None, node.args.get("sort") is not None
     is_dropped = query.level == 1 and not has_limit
     sort_keys = [] if is_dropped else keys_of(node, "order", "sort")
-    without_cbo = not context.uses_cbo or (has_sort and has_limit)
+    without_cbo = not context.settings.uses_cbo or (has_sort and has_limit)
     output_env = Environment.of_output(query.output, query.ungrouped, reuses_computed=False)
     input_env: Environment | None = None
     for item in sort_keys:
@@ -73,11 +73,11 @@ def _remove_star_column(context: ResolutionContext, item: exp.Expr, aliases: Seq
     for column in columns:
         first, last = context.tokens_of(column.parts[0]), context.tokens_of(column.parts[1])
         if first is not None and last is not None:
-            context.edits.replace(first[0], last[1], "")
+            context.writing.edits.replace(first[0], last[1], "")
         for part in column.parts[2:]:
             tokens = context.tokens_of(part)
             if tokens is not None:
-                context.edits.replace(*tokens, context.quote(part.name.lower()))
+                context.writing.edits.replace(*tokens, context.quote(part.name.lower()))
     return bool(columns)
 
 
@@ -87,7 +87,7 @@ def _copy_source(context: ResolutionContext, node: exp.Expr, source: exp.Expr | 
         return
     target_tokens, source_tokens = context.tokens_of(node), context.tokens_of(source)
     if target_tokens is not None and source_tokens is not None:
-        context.pending_copies.append((target_tokens, source_tokens))
+        context.writing.pending_copies.append((target_tokens, source_tokens))
 
 
 def _no_key_source(context: ResolutionContext, scope: Scope, column: ScopeColumn) -> None:
@@ -120,32 +120,34 @@ def _skips_exists(context: ResolutionContext, query: exp.Expr) -> bool:
     if not collect_calls(context, query).aggregates:
         return False
     for table in query.find_all(exp.Table):
-        resolve_table(context, table, QueryBlock(context.ctes))
+        resolve_table(context, table, QueryBlock(context.with_clauses.visible))
     return True
 
 
-HIVE_EXACT = ExpansionMode(
-    resolves_all_names=False,
-    names_all_columns=False,
-    writes_generated_aliases=True,
-    quotes_regex_names=False,
-    qualifies_inner_ctes=True,
-    shares_ctes=True,
-    checks_captures=False,
-    replaces_ordinals=False,
-    keeps_keys_under_windows=False,
-    reuse_column=_copy_source,
-    key_source=_no_key_source,
-    star_name=_star_name,
-    sampled_name=_sampled_name,
-    collection_type=operand_types.element_type,
-    resolve_order=resolve_order,
-    uses_cbo=_uses_cbo,
-    skips_exists=_skips_exists,
-    check_call=refusals.check_call,
-    check_operands=operand_types.check_operands,
-    check_exists=refusals.check_exists,
-    check_grouping_sets=refusals.check_grouping_sets,
-    check_lateral_where=refusals.check_lateral_where,
-    check_having=refusals.check_having,
-)
+class _HiveExact(ExpansionMode):
+    resolves_all_names = False
+    names_all_columns = False
+    writes_generated_aliases = True
+    quotes_regex_names = False
+    qualifies_inner_ctes = True
+    shares_ctes = True
+    checks_captures = False
+    replaces_ordinals = False
+    keeps_keys_under_windows = False
+    reuse_column = staticmethod(_copy_source)
+    key_source = staticmethod(_no_key_source)
+    star_name = staticmethod(_star_name)
+    sampled_name = staticmethod(_sampled_name)
+    collection_type = staticmethod(operand_types.element_type)
+    resolve_order = staticmethod(resolve_order)
+    uses_cbo = staticmethod(_uses_cbo)
+    skips_exists = staticmethod(_skips_exists)
+    check_call = staticmethod(refusals.check_call)
+    check_operands = staticmethod(operand_types.check_operands)
+    check_exists = staticmethod(refusals.check_exists)
+    check_grouping_sets = staticmethod(refusals.check_grouping_sets)
+    check_lateral_where = staticmethod(refusals.check_lateral_where)
+    check_having = staticmethod(refusals.check_having)
+
+
+HIVE_EXACT = _HiveExact()

@@ -231,7 +231,7 @@ def element_type(context: ResolutionContext, node: exp.Expr) -> str | None:
     node = unwrapped(node)
     if type_text is None or hive_types.base(type_text) != "array" or type(node) not in (exp.Column, exp.Dot):
         return type_text
-    column = context.bindings.get(id(node))
+    column = context.bound.bindings.get(id(node))
     last_name = (node.parts[-1] if isinstance(node, exp.Column) else node.expression).name.lower()
     is_field_of_list = column is not None and column.name != last_name and hive_types.base(column.type or "") == "array"
     if not is_field_of_list and type(node) is exp.Dot:

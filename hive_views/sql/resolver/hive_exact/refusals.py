@@ -39,14 +39,14 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
     lateral_columns = [
         column
         for column in where.find_all(exp.Column)
-        if (bound := context.bindings.get(id(column))) is not None and bound.table in aliases
+        if (bound := context.bound.bindings.get(id(column))) is not None and bound.table in aliases
     ]
     for condition in conjuncts(where):
         if condition.find(exp.Select) is None:
             continue
-        if context.uses_cbo and not (lateral_columns and isinstance(condition, (exp.In, exp.Exists))):
+        if context.settings.uses_cbo and not (lateral_columns and isinstance(condition, (exp.In, exp.Exists))):
             raise context.fail("JOIN with a LATERAL VIEW is not supported: Hive makes one of this subquery", condition)
-        if not context.uses_cbo:
+        if not context.settings.uses_cbo:
             for column in condition.find_all(exp.Column):
                 if any(column is lateral_column for lateral_column in lateral_columns):
                     raise context.fail(
@@ -56,10 +56,10 @@ def check_lateral_where(context: ResolutionContext, where: exp.Expr, laterals: S
 
 def check_exists(context: ResolutionContext, query: exp.Expr, outer: Scope) -> None:
     """Reject an uncorrelated EXISTS, which Hive does not accept without its cost based optimizer."""
-    if context.uses_cbo:
+    if context.settings.uses_cbo:
         return
     outer_columns = set(map(id, outer.columns))
-    if not any(id(context.bindings.get(id(column))) in outer_columns for column in query.find_all(exp.Column)):
+    if not any(id(context.bound.bindings.get(id(column))) in outer_columns for column in query.find_all(exp.Column)):
         raise context.fail(
             "Invalid SubQuery expression: For Exists/Not Exists operator SubQuery must be Correlated", query
         )

@@ -45,7 +45,7 @@ def _merged_source(resolution: ResolvedQuery, select: exp.Select) -> exp.Select 
     from_ = select.args.get("from_")
     if from_ is None or select.args.get("joins") or select.args.get("laterals"):
         return None
-    source = resolution.sources.get(id(from_.this))
+    source = resolution.bound.sources.get(id(from_.this))
     query = from_.this.this if source is None or source.cte is None else source.cte.this
     return query if isinstance(query, exp.Select) else None
 

@@ -64,7 +64,7 @@ def using_joins(resolution: ResolvedQuery) -> Iterator[Edit]:
         ):
             continue
         left, right = source_tokens(text, from_.this), source_tokens(text, joins[0].this)
-        if left is None or right is None or resolution.keeps_using or not has_plain_joins(select):
+        if left is None or right is None or resolution.query.depends_on_using or not has_plain_joins(select):
             continue
         tables = [source.alias_or_name for source in (from_.this, joins[0].this)]
         keys = [identifier.name for identifier in joins[0].args["using"]]

@@ -73,14 +73,14 @@ def apply_rules(
 
 def _is_only_for_spark(resolution: ResolvedQuery) -> bool:
     """Return whether neither Hive nor Trino reads a text: PIVOT and pipe operators."""
-    return bool(resolution.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
+    return bool(resolution.bound.pivots) or TokenType.PIPE_GT in resolution.text.kind_set
 
 
 def _apply(rule: Rule, resolution: ResolvedQuery) -> str:
     edits = TokenEdits(resolution.text)
     for edit in rule(resolution):
         edits.replace(*edit)
-    return edits.apply()
+    return edits.apply().sql
 
 
 RULES: tuple[tuple[Rule, type], ...] = (
