@@ -1,7 +1,7 @@
 """Findings about ordinary views, written before anybody looked at the table of answers, compared with engines.
 
-tests/reader_tables/ordinary.py has the tables. Of its 600 texts the fixture has those that both engines ran on its date:
-all 300 of Hive, and 103 of Spark; Hive ran them with its usual settings only.
+tests/reader_tables/ordinary.py has the tables. Of its 600 texts the fixture has those that both engines ran: all 300 of
+Hive, and 103 of Spark. Hive ran them with its usual settings only.
 """
 
 from __future__ import annotations
