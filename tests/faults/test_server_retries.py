@@ -120,7 +120,7 @@ def test_table_commit_without_lock_goes_to_verified_server(
         transaction.set_properties(color="red")
     table = free.load_table((database, "t"))
     tried = proxy.methods.count(CREATE_TABLE)
-    proxy.on(READ_ROW, DropReply(), nth=2)
+    proxy.on(READ_ROW, DropReply(), nth=1)
     with table.transaction() as transaction:
         transaction.set_properties(color="blue")
     assert catalog.load_table((database, "t")).properties["color"] == "blue"
