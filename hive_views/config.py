@@ -276,7 +276,9 @@ CATALOG_PROPERTIES = (
         keys=(LOCK_TIMEOUT_MS,),
         parse=whole(1),
         default=180_000,
-        meaning="milliseconds to wait for another client's lock",
+        meaning="milliseconds to wait for another client's lock, as in Iceberg's Java catalog, and then "
+        "`LockTimeoutError`; PyIceberg's HiveCatalog gives up after 14 s, so that its test `test_hive_locking` takes "
+        "180 s with this default",
     ),
     Property(
         keys=(LOCK_CHECK_MIN_WAIT_MS,),
