@@ -277,7 +277,7 @@ CATALOG_PROPERTIES = (
         parse=whole(1),
         default=180_000,
         meaning="milliseconds to wait for another client's lock, as in Iceberg's Java catalog, and then "
-        "`LockTimeoutError`; PyIceberg's HiveCatalog gives up after 14 s, so that its test `test_hive_locking` takes "
+        "`LockTimeoutError`; PyIceberg's HiveCatalog checks four times only, so its test `test_hive_locking` takes "
         "180 s with this default",
     ),
     Property(
@@ -497,7 +497,7 @@ class KerberosCredentials:
     name_rules: tuple[Rule, ...] = ()
     """The rules in `AUTH_TO_LOCAL`."""
     proxy_user: str | None = None
-    """See `PROXY_USER`; None acts for nobody else."""
+    """See `PROXY_USER`; None if the client acts only for its own user."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _LOCKING = {
 
 
 class Missing(Enum):
-    """What a change adds or changes, and a script therefore looks for."""
+    """What a script looks for to find out whether a change was made before."""
 
     NOTHING = ""
     """The change can simply be repeated."""

@@ -13,25 +13,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.table_findings import spark_findings
-from hive_views.errors import (
-    SessionSettingsWarning,
-    SqlError,
-    UnreadableTableWarning,
-)
+from hive_views.errors import SessionSettingsWarning, SqlError, UnreadableTableWarning
 from hive_views.identifiers import ViewName
 from hive_views.materialized.loading import is_materialized
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.session.helper_session import is_own_view
-from hive_views.spark.session.names import (
-    NameResolver,
-    ResolvedName,
-    session_setting,
-)
+from hive_views.spark.session.names import NameResolver, ResolvedName, session_setting
 from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader
+from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution, not_applied_to_views
-from hive_views.spark.session.table_reads import (
-    TableReadError,
-)
+from hive_views.spark.session.table_reads import TableReadError
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings
 from hive_views.spark.text_settings import TEXT_SETTINGS, USE_CURRENT
 from hive_views.spec.session_settings import (
@@ -54,9 +45,6 @@ if TYPE_CHECKING:
     from hive_views.catalog.views import HiveView
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spec.metadata import ViewVersion
-
-
-from hive_views.spark.session.reads import StatementReads
 
 _SUMMARY_PREFIX = "hive-views."
 """The beginning of the summary keys of versions that this package has written."""

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hive_views.errors import (
-    HiveViewsError,
-    SqlError,
-)
+from hive_views.errors import HiveViewsError, SqlError
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spark.session.materialized_reads import MaterializedReader
-from hive_views.spark.session.names import (
-    NameContext,
-    NameResolver,
-)
+from hive_views.spark.session.names import NameContext, NameResolver
+from hive_views.spark.session.native import NativeReads
 from hive_views.spark.session.plans import AnalyzedStatement, PlanReader, filters_by_name
+from hive_views.spark.session.reads import StatementReads
+from hive_views.spark.session.replacement import Enclosing, PreparedStatement, Replacer
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation
 from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
@@ -40,11 +37,6 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.spark.session.helper_session import HelperSession
 
-
-from hive_views.spark.session.native import NativeReads
-from hive_views.spark.session.reads import StatementReads
-from hive_views.spark.session.replacement import Enclosing, PreparedStatement, Replacer
-
 Arguments = dict[str, Any] | list[Any] | None
 """Values of parameters, as `SparkSession.sql` takes them."""
 
@@ -62,7 +54,6 @@ class QueryRewriter:
     def __init__(
         self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, helper: HelperSession
     ) -> None:
-        self._spark = spark
         self._catalog = catalog
         self._names = names
         self._helper = helper

@@ -9,22 +9,13 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import Row, RowKind
-from hive_views.spark.session.names import (
-    NameContext,
-    NameResolver,
-    ResolvedName,
-)
+from hive_views.spark.session.names import NameContext, NameResolver, ResolvedName
 from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
-from hive_views.spark.session.table_reads import (
-    TableRead,
-    table_reads,
-)
+from hive_views.spark.session.table_reads import TableRead, table_reads
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
 from hive_views.spec.json_text import parse_json
-from hive_views.spec.session_settings import (
-    can_change_results,
-)
+from hive_views.spec.session_settings import can_change_results
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -32,11 +32,9 @@ from hive_views.spark.session.metadata_tables import (
     metadata_table,
     refreshes_table,
 )
-from hive_views.spark.session.names import (
-    NameContext,
-    NameResolver,
-    ResolvedName,
-)
+from hive_views.spark.session.names import NameContext, NameResolver, ResolvedName
+from hive_views.spark.session.native import NativeReads, has_other_definition
+from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.source_text import RewrittenText, SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import (
     Replacement,
@@ -46,9 +44,7 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
 from hive_views.spark.sessions import SESSION_CATALOG
-from hive_views.spec.session_settings import (
-    recorded_settings,
-)
+from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_identifier, quote_name
@@ -62,10 +58,6 @@ if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spec.metadata import ViewVersion
-
-
-from hive_views.spark.session.native import NativeReads, has_other_definition
-from hive_views.spark.session.reads import StatementReads
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def outcomes(text: str, author: str, reader: Reader) -> set[str]:
         ("hive", "spark", Reader(Dialect.HIVE), {"equal": 46, "flagged": 35, "missed": 0}),
     ],
 )
-def test_findings_about_ordinary_texts(key: str, author: str, reader: Reader, counts: dict[str, int]):
+def test_findings_about_ordinary_texts(key: str, author: str, reader: Reader, counts: dict[str, int]) -> None:
     counted: Counter[str] = Counter()
     for case in FIXTURE["texts"]:
         if case["author"] != author or case[key][0] == "invalid":
