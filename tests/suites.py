@@ -46,6 +46,7 @@ EXTENDED = (
     "integration/materialized/test_nested_histories.py",
     "integration/materialized/test_shared.py",
     "integration/metastore/test_catalogs.py",
+    "integration/metastore/test_delegation.py",
     "integration/metastore/test_discovery.py",
     "integration/metastore/test_embedded.py",
     "integration/metastore/test_heartbeats.py",

@@ -111,6 +111,13 @@ def test_property_that_does_not_fit_the_transport_is_rejected(scheme, properties
         CatalogConfig.from_properties({"uri": f"{scheme}://localhost:9083", **properties})
 
 
+@pytest.mark.parametrize("authentication", ["none", "plain", "token"])
+def test_proxy_user_needs_kerberos(authentication):
+    properties = {"hive-views.authentication": authentication, "hive-views.proxy-user": "bob"}
+    with pytest.raises(InvalidPropertyError, match="it requires hive-views"):
+        CatalogConfig.from_properties({"uri": "thrift://localhost:9083", **properties})
+
+
 def test_https_uri_enables_tls_and_sends_the_user():
     read = CatalogConfig.from_properties(
         {"uri": "https://a:1/x,https://[::1]:2", config.TLS_CA_FILE: "ca.pem"}

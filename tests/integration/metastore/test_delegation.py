@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hive_views import HiveViewCatalog
-from hive_views.config import CatalogConfig
-from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreUnavailableError
+from hive_views.errors import MetastoreAuthenticationError, MetastoreUnavailableError
 from hive_views.local_metastore.standalone import StandaloneMetastore, free_port
 from tests.integration.metastore import kerberos
 
@@ -91,10 +90,3 @@ def test_token_that_a_restarted_metastore_has_forgotten_is_replaced(
         server.start()
         catalog.execute("CREATE VIEW restarted.v AS SELECT 1 AS a")
         assert owner(catalog, "restarted", "v") == BOB
-
-
-@pytest.mark.parametrize("kind", ["none", "plain", "token"])
-def test_proxy_user_needs_kerberos(kind: str) -> None:
-    properties = {"uri": "thrift://localhost:9083", "hive-views.authentication": kind, **as_user(BOB)}
-    with pytest.raises(InvalidPropertyError, match="it requires hive-views"):
-        CatalogConfig.from_properties(properties)
