@@ -94,7 +94,7 @@ def _measure_commands(catalog: HiveViewCatalog, views: int) -> Iterator[Result]:
     ):
         command = [sys.executable, "-m", "hive_views", *places, *words]
         seconds = statistics.median(
-            _timed(lambda command=command: subprocess.run(command, stdout=subprocess.DEVNULL, check=False))[0]
+            _timed(lambda command=command: subprocess.run(command, stdout=subprocess.DEVNULL, check=False))[0]  # type: ignore[misc]
             for _ in range(times)
         )
         target = "" if limit_s is None else f"<= {limit_s} s"

@@ -287,7 +287,8 @@ def _cores(metastore: MetastoreProcess, size: int) -> list[Result]:
                 measured: list[float] = []
                 started = perf_counter()
                 plan = SparkImport(spark, catalog, most_calls=cores).plan(
-                    databases=["cores"], progress=lambda done, total, measured=measured: measured.append(perf_counter())
+                    databases=["cores"],
+                    progress=lambda done, total, measured=measured: measured.append(perf_counter()),  # type: ignore[misc]
                 )
                 whole[cores] = perf_counter() - started
                 ours[cores] = measured[-1] - measured[0]

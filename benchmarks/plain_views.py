@@ -114,7 +114,7 @@ def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]
     for question, ask in questions:
         batches.clear()
         yield timed(question, ask)
-        yield timed(f"{question}: floor", lambda requests=list(batches): floor(requests))
+        yield timed(f"{question}: floor", lambda requests=list(batches): floor(requests))  # type: ignore[misc]
     strict.close()
 
 

@@ -303,7 +303,7 @@ def add_foreign_rows(metastore: StandaloneMetastore, recorded: Container[str] = 
             client.create_table(table)
             yield Outcome(f"hive_tables.{name}", FOREIGN, foreign.kind, foreign.comment, "created")
         columns = {f"hive_tables.{name}": ("a", "b") for name in FOREIGN_TABLES}
-        columns |= {name: (column,) for name, column in FOREIGN_VIEWS.items()}
+        columns |= {name: (column,) for name, column in FOREIGN_VIEWS.items()}  # type: ignore[misc]
         for table_name, names in columns.items():
             database, _, name = table_name.partition(".")
             if f"hive_views.on_{name}" in recorded:

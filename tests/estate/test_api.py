@@ -62,7 +62,7 @@ def ask(method: str, catalog: HiveViewCatalog, name: str, calls: list[str]) -> d
     call = {**OBJECT_CALLS, **DATABASE_CALLS}[method]
     try:
         answer: dict[str, Any] = {"answer": shortened(rows.loads(rows.dumps(json_value(call(catalog, name)))))}
-    except (HiveViewsError, NoSuchTableError, NoSuchViewError, *FILE_ERRORS.get(method, ())) as error:
+    except (HiveViewsError, NoSuchTableError, NoSuchViewError, *FILE_ERRORS.get(method, ())) as error:  # type: ignore[misc]
         answer = {"error": shortened(str(error)), "type": type(error).__name__}
     return {**rows.stable(answer), "requests": len(calls)}
 

@@ -43,7 +43,7 @@ def lock_free_catalog(open_catalog: CatalogFactory) -> HiveViewCatalog:
 def scripted(metastore: EmbeddedMetastore) -> Iterator[ScriptedServer]:
     """A server in front of the shared metastore with scripted answers."""
     with ScriptedServer(metastore.port) as running:
-        yield running
+        yield running  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")

@@ -114,8 +114,8 @@ def test_concurrent_threads_lose_no_commit(
     create(rivals, database)
     settings = {**properties, **{key: str(value) for key, value in rivals.properties.items()}}
     contests = [Contest(settings, database, "v", process, 3, "") for process in range(8)]
-    results = at_once([lambda contest=contest: compete(contest) for contest in contests])
-    check_contest(observer, [future.result() for future in results], 3)
+    results = at_once([lambda contest=contest: compete(contest) for contest in contests])  # type: ignore[misc]
+    check_contest(observer, [future.result() for future in results], 3)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("more", [LOCKING, LOCK_FREE], ids=["with locks", "without locks"])
@@ -149,7 +149,7 @@ def test_concurrent_processes_lose_no_commit(
 def test_concurrent_creates(rivals: HiveViewCatalog, database: str, observer: Observer) -> None:
     for name in ("a", "b", "c"):
         files = observer.files()
-        results = at_once([lambda name=name: rivals.create_view((database, name), SCHEMA, version(database))] * 8)
+        results = at_once([lambda name=name: rivals.create_view((database, name), SCHEMA, version(database))] * 8)  # type: ignore[misc]
         check_one_wins(results, rivals, ViewAlreadyExistsError)
         (new,) = observer.files() - files
         assert observer.view(name).pointer.endswith(new.name)
@@ -186,8 +186,8 @@ def test_concurrent_rename_and_replace(rivals: HiveViewCatalog, database: str, o
         texts = version(database, ("spark", query(0, number)))
         renamed, replaced = at_once(
             [
-                lambda source=source, target=target: rivals.rename_view((database, source), (database, target)),
-                lambda source=source, texts=texts: rivals.replace_view((database, source), SCHEMA, texts),
+                lambda source=source, target=target: rivals.rename_view((database, source), (database, target)),  # type: ignore[misc]
+                lambda source=source, texts=texts: rivals.replace_view((database, source), SCHEMA, texts),  # type: ignore[misc]
             ]
         )
         ended = dict(zip(("renamed", "replaced"), ends([renamed, replaced], rivals), strict=True))
@@ -231,7 +231,7 @@ def test_concurrent_create_or_replace(rivals: HiveViewCatalog, database: str, ob
             version_ids.append(view.metadata.current_version_id)
         return version_ids
 
-    results = at_once([lambda process=process: storm(process) for process in range(6)])
+    results = at_once([lambda process=process: storm(process) for process in range(6)])  # type: ignore[misc]
     view = observer.view("v")
     numbers = {
         query(process, number): version_id
@@ -280,7 +280,7 @@ def test_concurrent_create_or_replace_and_drop(rivals: HiveViewCatalog, database
     dropper = threading.Thread(target=drop)
     dropper.start()
     try:
-        results = at_once([lambda process=process: storm(process) for process in range(4)])
+        results = at_once([lambda process=process: storm(process) for process in range(4)])  # type: ignore[misc]
         locations = [location for future in results for location in future.result() if location]  # type: ignore[attr-defined]
     finally:
         done.set()
@@ -302,7 +302,7 @@ def test_concurrent_renames_to_one_name(rivals: HiveViewCatalog, database: str, 
         create(rivals, database, source)
     uuids = {source: observer.view(source).metadata["view-uuid"] for source in sources}
     results = at_once(
-        [lambda source=source: rivals.rename_view((database, source), (database, "x")) for source in sources]
+        [lambda source=source: rivals.rename_view((database, source), (database, "x")) for source in sources]  # type: ignore[misc]
     )
     winner = sources[check_one_wins(results, rivals, ViewAlreadyExistsError)]
     assert observer.names() == {"x", *sources} - {winner}
@@ -315,7 +315,7 @@ def test_concurrent_renames_of_one_view(rivals: HiveViewCatalog, database: str, 
     create(rivals, database)
     targets = ["a", "b", "c", "d"]
     results = at_once(
-        [lambda target=target: rivals.rename_view((database, "v"), (database, target)) for target in targets]
+        [lambda target=target: rivals.rename_view((database, "v"), (database, target)) for target in targets]  # type: ignore[misc]
     )
     winner = targets[check_one_wins(results, rivals, NoSuchViewError, CommitFailedError)]
     assert observer.names() == {winner}

@@ -75,7 +75,7 @@ def older(open_catalog: CatalogFactory, metastore: EmbeddedMetastore) -> Iterato
     """A server that imitates Hive 2.3.9: no catalogs, and expectations of an alter are ignored."""
     with ScriptedServer(metastore.port) as server:
         server.on(ALTER_TABLE, Rewrite(b"expected_parameter_key", b"unheard_of_parameter_k"), nth=EVERY)
-        yield server, lambda **more: open_catalog({"uri": server.uri, **more})
+        yield server, lambda **more: open_catalog({"uri": server.uri, **more})  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("change", KINDS, ids=str)

@@ -18,7 +18,7 @@ def with_tables(text: str, results: Mapping[str, Result]) -> str:
     for table in Table:
         begin, end = f"<!-- versions:{table.value} -->", "<!-- versions:end -->"
         pattern = re.compile(rf"({re.escape(begin)}\n).*?({re.escape(end)})", re.DOTALL)
-        text, count = pattern.subn(lambda match, table=table: match[1] + render(table, results) + match[2], text)
+        text, count = pattern.subn(lambda match, table=table: match[1] + render(table, results) + match[2], text)  # type: ignore[misc]
         if count != 1:
             raise ValueError(f"the page has {count} places for the table {table.value}: mark one by {begin} and {end}")
     return text

@@ -114,7 +114,10 @@ def test_interrupt_during_start_prints_no_traceback(tmp_path: Path, delay_s: flo
 def test_status_is_rendered_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     metastore.render(metastore.status(tmp_path))
     assert capsys.readouterr().out == f"No metastore runs in {tmp_path}\n"
-    running = metastore.MetastoreStatus("/d", True, True, "thrift://127.0.0.1:1", 7, "now", "file:///d/w", "/d/log")
+    running = metastore.MetastoreStatus(
+        directory="/d", running=True, ready=True, uri="thrift://127.0.0.1:1", pid=7, since="now", warehouse="file:///d/w",
+        log="/d/log",
+    )  # fmt: skip
     metastore.render(running)
     assert capsys.readouterr().out.split() == [
         "thrift://127.0.0.1:1", "process", "7,", "since", "now", "directory", "/d", "warehouse", "file:///d/w", "log",

@@ -207,7 +207,7 @@ OPERATIONS = (
     *(
         Denied(
             f"create materialized, {layout}",
-            lambda catalog, realm, layout=layout: catalog.materialized.create(
+            lambda catalog, realm, layout=layout: catalog.materialized.create(  # type: ignore[misc]
                 (realm.database, "new"), f"SELECT id FROM {realm.database}.t", layout=layout
             ),
             "create",

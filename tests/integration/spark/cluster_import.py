@@ -39,7 +39,7 @@ def main(uri: str, warehouse: str, database: str, journal: str, *more: str) -> N
     # Workers write into Spark's home, so it is a directory of links.
     spark = start_cluster("local-cluster[2,1,600]", Path(journal).parent / "spark")
     properties = {"uri": uri, "warehouse": warehouse, "iceberg.hive.lock-heartbeat-interval-ms": "1000"}
-    properties.update(text.split("=", 1) for text in more)
+    properties.update(text.split("=", 1) for text in more)  # type: ignore[misc]
     with HiveViewCatalog("prod", **properties) as catalog:
         plan = plan_import(catalog, databases=[database])
         if KEYTAB_FILE in properties:

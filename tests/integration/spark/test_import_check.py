@@ -205,7 +205,7 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
 
     before = {entry.name: entry.fingerprint for entry in plan.entries}
     for columns in ("id INT, x DOUBLE, m MAP<STRING, INT>", "id STRING, x DOUBLE, m MAP<STRING, INT>, s STRING"):
-        checked = run_verified(SparkCheck(spark), plan, catalog, journal, lambda columns=columns: run(columns))
+        checked = run_verified(SparkCheck(spark), plan, catalog, journal, lambda columns=columns: run(columns))  # type: ignore[misc]
         statuses = {outcome.name.name: (outcome.status, outcome.reason) for outcome in checked.outcomes}
         rejected = {name for name, end in statuses.items() if end == (ImportStatus.REFUSED, Reason.UNREADABLE)}
         assert rejected == {"plain", "above", "summed"}, "chance was checked by the first run, apart reads no table"

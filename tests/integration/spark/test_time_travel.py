@@ -103,7 +103,7 @@ def test_time_means_definition_without_time_travel_property(spark, catalog, mark
         assert session.sql(f"SELECT * FROM prod.{market}.mv TIMESTAMP AS OF current_timestamp()").count() == 4
         assert session.notes == ()
         assert session.sql(f"SELECT * FROM prod.{market}.mv VERSION AS OF {first}").count() == 2
-        [note] = session.notes
+        [note] = session.notes  # type: ignore[misc]
         assert note.from_storage and note.why.startswith(f"storage: snapshot {first} of ")
 
 
