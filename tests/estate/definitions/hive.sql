@@ -572,8 +572,6 @@ create view hive_views.on_delta_manifest as select * from hive_tables.delta_mani
 create view hive_views.on_delta_spark as select * from hive_tables.delta_spark;
 --- hive_views.on_hudi_later | view over tables | over hudi_later
 create view hive_views.on_hudi_later as select * from hive_tables.hudi_later;
---- hive_views.on_insert_only_orc | view over tables | over an insert-only table of ORC files
-create view hive_views.on_insert_only_orc as select * from hive_acid.insert_only_orc;
 --- hive_views.on_later | view over tables | over a table that became transactional later
 create view hive_views.on_later as select * from hive_acid.later;
 --- hive_views.csv_casts | view over tables | casts that tables of OpenCSVSerde need
@@ -652,6 +650,8 @@ insert into hive_acid.insert_only_orc values (2);
 --- hive_views.mv_rebuilt | materialized view | rebuilt
 create materialized view hive_views.mv_rebuilt as select id, name from hive_acid.later;
 alter materialized view hive_views.mv_rebuilt rebuild;
+--- hive_views.on_insert_only_orc | view over tables | over an insert-only table of ORC files
+create view hive_views.on_insert_only_orc as select * from hive_acid.insert_only_orc;
 --- hive_views.mv_disabled | materialized view | rewriting disabled later
 create materialized view hive_views.mv_disabled as select id from hive_acid.full_acid;
 alter materialized view hive_views.mv_disabled disable rewrite;
