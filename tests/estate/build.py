@@ -351,6 +351,7 @@ def record(
         for name, version in before["programs"].items():
             if not version.startswith(programs[name]):
                 programs[name] = f"{version.partition('; ')[0]}; later {programs[name]}"
+    copy.apply_logs(directory)
     copy.pack(directory)
     _write_lines(STATEMENTS, (asdict(outcome) for outcome in outcomes))
     _write_lines(OBJECTS, ({"name": name, "row": rows.stable(row)} for name, row in _described(all_rows)))

@@ -58,6 +58,12 @@ def metastore(directory: Path, more: Mapping[str, str] | None = None) -> Standal
     return StandaloneMetastore(directory / "metastore", version=VERSION, properties=settings, cache=CACHE)
 
 
+def apply_logs(directory: Path) -> None:
+    """Let Derby apply its logs, which are many times as large as the changes in them, to the database."""
+    with linked(directory), metastore(directory):
+        pass
+
+
 def pack(directory: Path, archive: Path = ARCHIVE) -> None:
     """Write the archive of the estate in a directory, with fixed owners and times."""
 
