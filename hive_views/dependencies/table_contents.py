@@ -1,14 +1,16 @@
 """What an engine does with a table because of its partitions or its metadata file, which its row does not show.
 
-Each table is examined once, with at most two requests to the metastore, and one to the storage. A fact about NULL in a
-partition column is an entry of `NULL_RULES`.
+Each table is examined once, with at most two requests to the metastore, and four to the storage. A fact about NULL
+in a partition column is an entry of `NULL_RULES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from hive_views.dependencies.table_files import FileProblem, file_problems
 from hive_views.dependencies.table_findings import (
     HIVE_ENGINE,
     SPARK,
@@ -16,11 +18,13 @@ from hive_views.dependencies.table_findings import (
     EngineFinding,
     has_native_reader,
     is_read_by_hive_classes,
+    is_transactional,
     table_findings,
 )
 from hive_views.errors import MetastoreRefusedError
 from hive_views.identifiers import ViewName
-from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition_formats, partition_values
+from hive_views.metastore._thrift.hive_metastore.ttypes import StorageDescriptor
+from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition_storage, partition_values
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.analysis.outcomes import Outcome
@@ -83,6 +87,7 @@ class TableChecker:
         self._store = store
         self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
         self._of_nulls: dict[ViewName, tuple[EngineFinding, ...]] = {}
+        self._of_files: dict[ViewName, tuple[FileProblem, ...]] = {}
 
     def check(self, row: Row, author: Dialect) -> tuple[EngineFinding, ...]:
         """Return the findings about a table that a view reads, whose text is written for an engine."""
@@ -95,7 +100,12 @@ class TableChecker:
             of_nulls = tuple(
                 replace(item, engine=HIVE_ENGINE) for item in of_nulls if item.outcome is Outcome.OTHER_ROWS
             )
-        return (*table_findings(row, is_spark_text=is_spark_text), *self._findings[row.name], *of_nulls)
+        of_files = (
+            _finding(SPARK, problem.outcome, row, problem.reason)
+            for problem in self._of_files.get(row.name, ())
+            if not (is_spark_text and problem.is_relative)
+        )
+        return (*table_findings(row, is_spark_text=is_spark_text), *self._findings[row.name], *of_nulls, *of_files)
 
     def _examine(self, row: Row) -> Iterator[EngineFinding]:
         """Yield the findings that the row does not show."""
@@ -109,28 +119,44 @@ class TableChecker:
                 f"an Avro table whose schema file {schema_file} (avro.schema.url) does not exist: Spark has no columns"
             )
             yield _finding(SPARK, Outcome.REFUSED, row, reason)
-        if is_read_by_hive_classes(row) and row.partition_keys:
+        if not is_read_by_hive_classes(row):
+            return
+        directory = row.location
+        if row.partition_keys:
             try:
-                yield from self._examine_partitions(row)
+                partitions = partition_values(self._store.client, row)
+                self._of_nulls[row.name] = tuple(_null_findings(row, partitions))
+                stored = self._stored(row, [*partitions])
             except MetastoreRefusedError as error:
                 yield _finding(SPARK, Outcome.UNVERIFIED, row, f"a table whose partitions cannot be read: {error}")
+                return
+            yield from _format_findings(row, stored)
+            directory = stored[-1].location if stored else None
+        if directory is not None and not is_transactional(row):
+            # Readers of the view may have the credentials that are missing here.
+            with suppress(Exception):
+                self._of_files[row.name] = tuple(file_problems(self._store.files, row, directory))
 
-    def _examine_partitions(self, row: Row) -> Iterator[EngineFinding]:
-        partitions = partition_values(self._store.client, row)
-        self._of_nulls[row.name] = tuple(_null_findings(row, partitions))
+    def _stored(self, row: Row, names: Sequence[str]) -> tuple[StorageDescriptor, ...]:
+        """Return how partitions at both ends of their list are stored; the last one is enough for most formats."""
         if not has_native_reader(row):
-            return
-        names = [*partitions]
-        names = names if len(names) <= 2 * SAMPLE else [*names[:SAMPLE], *names[-SAMPLE:]]
-        others = partition_formats(self._store.client, row, names) - {row.input_format}
-        if others:
-            yield _finding(
-                SPARK,
-                Outcome.REFUSED,
-                row,
-                f"a table with partitions of other formats ({', '.join(sorted(others))}): Spark reads the files of all "
-                "partitions by the table's format, and fails; have Hive copy it",
-            )
+            names = names[-1:]
+        elif len(names) > 2 * SAMPLE:
+            names = [*names[:SAMPLE], *names[-SAMPLE:]]
+        return partition_storage(self._store.client, row, names) if names else ()
+
+
+def _format_findings(row: Row, stored: Sequence[StorageDescriptor]) -> Iterator[EngineFinding]:
+    """Yield a finding if a table that Spark reads with its own reader has partitions of other formats."""
+    others = {descriptor.inputFormat for descriptor in stored if descriptor.inputFormat} - {row.input_format}
+    if others and has_native_reader(row):
+        yield _finding(
+            SPARK,
+            Outcome.REFUSED,
+            row,
+            f"a table with partitions of other formats ({', '.join(sorted(others))}): Spark reads the files of all "
+            "partitions by the table's format, and fails; have Hive copy it",
+        )
 
 
 def missing_metadata_file(store: MetastoreStore, row: Row) -> str | None:

@@ -83,17 +83,18 @@ def _has_provider(row: Row) -> bool:
     return "spark.sql.sources.provider" in row.parameters
 
 
-def _is_transactional(row: Row) -> bool:
+def is_transactional(row: Row) -> bool:
+    """Return whether a Hive table is transactional, full ACID or insert-only."""
     # Also a table that Spark created and Hive has made transactional since.
     return _is_hive_table(row) and _parameter(row, "transactional") == "true"
 
 
 def _is_insert_only(row: Row) -> bool:
-    return _is_transactional(row) and _parameter(row, "transactional_properties") == "insert_only"
+    return is_transactional(row) and _parameter(row, "transactional_properties") == "insert_only"
 
 
 def _is_full_acid(row: Row) -> bool:
-    return _is_transactional(row) and not _is_insert_only(row)
+    return is_transactional(row) and not _is_insert_only(row)
 
 
 ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"

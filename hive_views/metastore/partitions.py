@@ -23,6 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     Partition,
+    StorageDescriptor,
     Table,
 )
 from hive_views.metastore.rejections import rejection_error
@@ -88,13 +89,13 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
-def partition_formats(client: MetastoreClient, row: Row, names: Sequence[str]) -> frozenset[str]:
-    """Return the input formats of some partitions of a Hive table."""
+def partition_storage(client: MetastoreClient, row: Row, names: Sequence[str]) -> tuple[StorageDescriptor, ...]:
+    """Return how some partitions of a Hive table are stored."""
     try:
         partitions = client.get_partitions(row.name.database, row.name.name, names)
     except NoSuchObjectException as error:
         raise MetastoreRefusedError("get_partitions_by_names", f"{row.name}: {error.message}") from error
-    return frozenset(item.sd.inputFormat for item in partitions if item.sd is not None and item.sd.inputFormat)
+    return tuple(item.sd for item in partitions if item.sd is not None)
 
 
 def row_changed(row: Row) -> tuple[datetime | None, bool]:

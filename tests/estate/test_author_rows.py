@@ -22,9 +22,6 @@ pytestmark = pytest.mark.extended
 
 WITHOUT_FINDING = {
     "hive_views.all_types": "a timestamp with nanoseconds, which Spark cuts to microseconds",
-    "hive_views.on_location_gone": "a text table whose directory is gone",
-    "hive_views.on_orc_other_names": "ORC files under other names of columns",
-    "hive_views.on_subdirectories": "files in subdirectories",
     "spark_views.sql_function": "its SQL function cannot be called in any session with this metastore's old client",
 }
 """Views without the author's rows and without a finding, with the reason.
@@ -42,13 +39,16 @@ EXPLANATIONS = {
     "hive_views.on_hudi_later": "a table of a data source that is not Spark's own",
     "hive_views.on_hudi_realtime": "a table of a data source that is not Spark's own",
     "hive_views.on_iceberg_without_file": "refused: it reads hive_tables.iceberg_without_file, an Iceberg table that",
+    "hive_views.on_location_gone": "refused: it reads hive_tables.location_gone, a table whose directory",
+    "hive_views.on_orc_other_names": "other rows: it reads hive_tables.orc_other_names, an ORC table with files of other",
     "hive_views.on_part_formats": "refused: it reads hive_tables.part_formats, a table with partitions of other",
     "hive_views.on_part_null": "may fail: it reads hive_tables.part_null, a table with NULL in its partition column",
     "hive_views.on_part_null_boolean": "other rows: it reads hive_tables.part_null_boolean, a table with NULL in its",
     "hive_views.on_part_null_char": "other rows: it reads hive_tables.part_null_char, a table with NULL in its",
     "hive_views.on_part_null_text": "other rows: it reads hive_tables.part_null_text, a table with NULL in its",
-    "hive_views.on_retyped_parquet": "a Parquet table that ALTER TABLE changed: if a column became a text, Spark fails",
+    "hive_views.on_retyped_parquet": "refused: it reads hive_tables.retyped_parquet, a Parquet table with files of other",
     "hive_views.on_serde_of_hcatalog": "a table whose SerDe or input format is no class of Hive's packages",
+    "hive_views.on_subdirectories": "refused: it reads hive_tables.subdirectories, a table whose directory contains",
     "hive_views.on_text_values": "a text table with columns of type TIMESTAMP, DATE or DECIMAL",
     "hive_views.over_evolved": "an ORC table that ALTER TABLE changed: if a column was renamed, it is NULL in Spark",
     "hive_views.qualified": "refused: QUALIFY",
