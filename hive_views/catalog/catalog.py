@@ -1,7 +1,7 @@
 """The catalog service: the Iceberg views, materialized views, tables and databases of a Hive Metastore.
 
-Each method parses its identifiers and calls the service that does the work: `metastore` (rows, commits), `dependencies`
-(lineage, impact, drops), `materialized`, `statements`.
+It has PyIceberg's methods, what changes one view, `execute`, and three services: `dependencies` (lineage, impact,
+validity), `partitions` and `materialized`.
 """
 
 from __future__ import annotations
@@ -53,21 +53,13 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
     from pyiceberg.view.metadata import ViewVersion
 
-    from hive_views.catalog.partitions import PartitionSpec
-    from hive_views.dependencies.columns import ColumnName
-    from hive_views.dependencies.drop import DropBehavior, DropPlan, DropReport
-    from hive_views.dependencies.graph import Graph, TransitiveDependents
-    from hive_views.dependencies.impact import AffectedView
-    from hive_views.dependencies.lineage import TransitiveLineage
-    from hive_views.dependencies.partitions import MarkedPartition, PartitionDependencies
+    from hive_views.catalog.dependencies import ViewDependencies
+    from hive_views.catalog.partitions import ViewPartitions
+    from hive_views.dependencies.drop import DropBehavior, DropReport
     from hive_views.dependencies.recompile import RecompileResult
-    from hive_views.dependencies.render import Direction, Picture
-    from hive_views.dependencies.table_findings import EngineFinding
-    from hive_views.dependencies.validity import CheckProgress
     from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.dependencies.view_query import Analyzer, ViewQuery
     from hive_views.materialized.views import MaterializedViews
-    from hive_views.sql.analysis.validity import CheckedView
     from hive_views.statements import Result
 
 _MIN_CREATE_OR_REPLACE_ATTEMPTS = 5
@@ -278,7 +270,7 @@ class HiveViewCatalog(TableCatalog):
         from hive_views.dependencies.view_builder import without_given_names
         from hive_views.dependencies.view_query import ViewQuery, author_dialect, declared_columns
         from hive_views.dependencies.view_text import text_of_version
-        from hive_views.statements import reject_partitions
+        from hive_views.metastore.partitions import reject_partitions
 
         name = self._name(identifier)
         view = self.load_view(identifier)
@@ -291,7 +283,7 @@ class HiveViewCatalog(TableCatalog):
                 f"to {self.name}. Replace it with an engine that has that catalog, or pass a complete definition to "
                 "replace_view",
             )
-        reject_partitions(self, name)
+        reject_partitions(self.store, name)
         aliases = next((item.field_aliases for item in current.sql_representations), None)
         query = ViewQuery(
             sql=sql,
@@ -567,24 +559,6 @@ class HiveViewCatalog(TableCatalog):
 
     # -- Dropping views -----------------------------------------------------------------------------------------------
 
-    def plan_drop(self, identifier: str | Identifier, *, behavior: DropBehavior | str = "") -> DropPlan:
-        """Compute what `drop_view` or `drop_table` would do with the same arguments, without changing anything.
-
-        Args:
-            identifier: `database.name` of a table or view.
-            behavior: As in `drop_view`.
-
-        Returns:
-            The objects that would be dropped, in order, and the dependents.
-
-        Raises:
-            NoSuchViewError: If there is no such object.
-            UndroppableTableError: As in `drop_table`.
-        """
-        from hive_views.dependencies.drop import plan_drop
-
-        return plan_drop(self._lineages, self._name(identifier), self._behavior(behavior))
-
     def drop_view(  # type: ignore[override]  # PyIceberg's returns nothing
         self,
         identifier: str | Identifier,
@@ -600,8 +574,8 @@ class HiveViewCatalog(TableCatalog):
             purge_files: Delete all metadata files of the view, unless its property `gc.enabled` is false. With
                 `cascade`, also those of the dependents, except files that another row in the metastore needs.
             behavior: `restrict` drops nothing if a view depends on it, `cascade` drops every view that depends on it
-                first; see `plan_drop`. Without either, dependents are left dangling, as in Hive; in strict mode the
-                default is `restrict`.
+                first; see `dependencies.plan_drop`. Without either, dependents are left dangling, as in Hive; in strict
+                mode the default is `restrict`.
             expected_metadata_location: Drop the view only in this state (`HiveView.metadata_location`).
 
         Returns:
@@ -632,279 +606,21 @@ class HiveViewCatalog(TableCatalog):
             purge_files=purge_files,
         )
 
-    # -- Dependencies -------------------------------------------------------------------------------------------------
+    # -- Services and SQL ---------------------------------------------------------------------------------------------
 
-    def lineage(self, identifier: str | Identifier) -> TransitiveLineage:
-        """Find everything that a view reads, directly or through other views.
+    @cached_property
+    def dependencies(self) -> ViewDependencies:
+        """What views depend on: lineage, dependents, graph, validity, the impact of changes, plans of drops."""
+        from hive_views.catalog.dependencies import ViewDependencies
 
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view.
+        return ViewDependencies(self._lineages, self.name)
 
-        Returns:
-            The sources, nearest first, with UUID and current state; `by_uuid()` and `by_sequence()` give the lineage
-            of a materialized view's refresh state.
+    @cached_property
+    def partitions(self) -> ViewPartitions:
+        """The partitions of views: add, drop and list them, and find the partitions of tables that they need."""
+        from hive_views.catalog.partitions import ViewPartitions
 
-        Raises:
-            NoSuchViewError: If there is no such object.
-        """
-        return self._lineages.read_transitive(self._name(identifier))
-
-    def column_lineage(self, identifier: str | Identifier, *, deep: bool = False) -> dict[str, tuple[ColumnName, ...]]:
-        """Find the columns that each column of a view is computed from.
-
-        Args:
-            identifier: `database.name`.
-            deep: Follow views down to tables.
-
-        Returns:
-            Source columns by the view's columns, in their order.
-
-        Raises:
-            SqlError: If its text no longer resolves.
-        """
-        from hive_views.dependencies.columns import base_columns, column_lineage
-
-        return (base_columns if deep else column_lineage)(self.store, self._name(identifier))
-
-    def dependents(
-        self,
-        identifier: str | Identifier,
-        *,
-        namespaces: Sequence[str | Identifier] | None = None,
-        recorded_only: bool = False,
-    ) -> TransitiveDependents:
-        """Find every view that depends on a table or view, directly or through other views.
-
-        Args:
-            identifier: `database.name`; the object need not exist.
-            namespaces: The databases to search; None is all.
-            recorded_only: Search only by the server's filter on recorded lineage, which misses views that other
-                programs wrote.
-
-        Returns:
-            The views, nearest first.
-        """
-        from hive_views.dependencies.graph import DependentFinder
-
-        databases = None if namespaces is None else self._databases(namespaces)
-        dependents = DependentFinder(self._lineages, databases=databases, recorded_only=recorded_only)
-        return dependents.find_all(self._name(identifier))
-
-    def graph(self, *namespaces: str | Identifier) -> Graph:
-        """Read the dependency graph of all views in some databases.
-
-        Args:
-            namespaces: The databases; none means all.
-
-        Returns:
-            The graph, with order, cycles, broken references, upstream and downstream.
-        """
-        from hive_views.dependencies.graph import read_graph
-
-        return read_graph(self._lineages, self._databases(namespaces) or None)
-
-    def picture(
-        self,
-        *namespaces: str | Identifier,
-        check: bool = True,
-        with_columns: bool = False,
-        workers: int = 4,
-        progress: CheckProgress | None = None,
-    ) -> Picture:
-        """Read the dependency graph, columns and texts to draw with `hive_views.dependencies.render`.
-
-        Args:
-            namespaces: The databases; none means all.
-            check: Check the validity of every view, which takes most of the time.
-            with_columns: Resolve which columns each column of a view is computed from; the page draws it.
-            workers: Number of threads that read metadata files.
-            progress: Called after the check of each view.
-
-        Returns:
-            The input of `tree`, `dot`, `mermaid` and `html`.
-        """
-        from hive_views.dependencies.render import read_picture
-
-        databases = self._databases(namespaces) or None
-        return read_picture(
-            self._lineages, databases, check=check, with_columns=with_columns, workers=workers, progress=progress
-        )
-
-    def picture_of(self, identifier: str | Identifier, direction: Direction) -> Picture:
-        """Read the sources or the dependents of one object to draw with `hive_views.dependencies.render.tree`.
-
-        Args:
-            identifier: `database.name` of a table or view; the object need not exist.
-            direction: Sources or dependents.
-        """
-        from hive_views.dependencies.render import read_tree
-
-        return read_tree(self._lineages, self._name(identifier), direction)
-
-    def check_view(self, identifier: str | Identifier) -> CheckedView:
-        """Check whether a view and all that it reads can be read, and still return what their authors defined.
-
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view.
-
-        Returns:
-            The problems of the view, if any.
-        """
-        from hive_views.dependencies.validity import check_view
-
-        return check_view(self._lineages, self._name(identifier))
-
-    def check_engines(self, identifier: str | Identifier) -> tuple[EngineFinding, ...]:
-        """Find out why plain Spark, Hive or Trino's Hive connector do not read a view with its author's rows.
-
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view.
-
-        Returns:
-            The findings, those of the views and tables that it reads included. Hive and plain Spark return the same
-            rows if they have none; for Trino, no rule of docs/trino.md applies then.
-        """
-        from hive_views.dependencies.engines import EngineChecker
-
-        return EngineChecker(self.store).check_name(self._name(identifier))
-
-    def check_views(
-        self, *namespaces: str | Identifier, workers: int = 4, progress: CheckProgress | None = None
-    ) -> tuple[CheckedView, ...]:
-        """Check all views of some databases; see `check_view`.
-
-        Args:
-            namespaces: The databases; none means all.
-            workers: Number of threads that read metadata files.
-            progress: Called with the numbers of checked and of all views, after each view.
-
-        Returns:
-            A result for each view, sorted by name.
-        """
-        from hive_views.dependencies.validity import check_views
-
-        databases = self._databases(namespaces) or None
-        return check_views(self._lineages, databases, workers=workers, progress=progress)
-
-    def impact(
-        self, identifier: str | Identifier, columns: Sequence[tuple[str, str]] | None = None
-    ) -> tuple[AffectedView, ...]:
-        """Compute how a change of a table or view would affect its dependents, without changing anything.
-
-        Args:
-            identifier: `database.name`.
-            columns: Name and Hive type of each column after the change; None means a drop or rename.
-
-        Returns:
-            Every dependent after its sources: whether it breaks, changes its types or keeps its columns, and why.
-        """
-        from hive_views.dependencies.impact import impact
-
-        return impact(self._lineages, self._name(identifier), columns)
-
-    # -- Partitions of views ------------------------------------------------------------------------------------------
-
-    def partition_dependencies(
-        self, identifier: str | Identifier, partition: Mapping[str, str] | None = None
-    ) -> PartitionDependencies:
-        """Find the partitions of base tables that a partition of a view reads (HIVE-1079).
-
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view.
-            partition: Values of some columns of the view, usually of its PARTITIONED ON columns; None is the whole
-                view.
-
-        Returns:
-            The partitions of each base table, through all views between. Where the view's text does not determine the
-            partitions, a superset with the reason.
-
-        Raises:
-            InvalidViewError: If it has no such column, or a value does not have the column's type.
-        """
-        from hive_views.dependencies.partitions import partition_dependencies
-
-        return partition_dependencies(self.store, self._name(identifier), dict(partition or {}))
-
-    def marked_partitions(self, identifier: str | Identifier) -> tuple[MarkedPartition, ...]:
-        """Find which partitions that were added to a view are stale: a needed partition has changed since then.
-
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view, or a database: all of its views.
-
-        Returns:
-            Each added partition, by view and name, with `marked_at`, `stale` and the reason.
-
-        Raises:
-            InvalidViewError: If a view reads another state of a plain Hive table.
-        """
-        from hive_views.dependencies.partitions import marked_partitions
-        from hive_views.metastore.queries import all_view_names, read_rows, warn_of_refused
-
-        if isinstance(identifier, str) and "." not in identifier:
-            database = parse_namespace(identifier, catalog=self.name)
-            self.store.client.get_database(database)
-            rows = read_rows(self.store, all_view_names(self.store, database), on_refused=warn_of_refused)
-            names = sorted(row.name for row in rows if row.partition_keys)
-        else:
-            names = [self._name(identifier)]
-        return tuple(item for name in names for item in marked_partitions(self.store, name))
-
-    def list_partitions(self, identifier: str | Identifier, partition: PartitionSpec = ()) -> tuple[str, ...]:
-        """List the partitions that were added to a view.
-
-        Args:
-            identifier: `database.name` of an Iceberg view or a plain Hive view.
-            partition: List only partitions with these values.
-
-        Returns:
-            Sorted names, e.g. `ds=2026-01-01/hr=7`.
-
-        Raises:
-            InvalidViewError: If it has no partition columns, or not those.
-        """
-        from hive_views.catalog.partitions import list_partitions
-
-        return list_partitions(self.store, self._name(identifier), partition)
-
-    def add_partitions(
-        self, identifier: str | Identifier, *partitions: PartitionSpec, if_not_exists: bool = False
-    ) -> tuple[str, ...]:
-        """Add partitions to a view that is PARTITIONED ON columns. Only their names are stored (HIVE-1941).
-
-        If the connection breaks, some partitions may have been added: repeat the call with `if_not_exists`.
-
-        Args:
-            identifier: `database.name` of an Iceberg view.
-            partitions: For each partition, a value for each partition column.
-            if_not_exists: Ignore partitions that exist already.
-
-        Raises:
-            NotAnIcebergViewError: If the name belongs to a plain Hive view.
-            InvalidViewError: If a value does not fit its column, or a partition exists already; none was added.
-        """
-        from hive_views.catalog.partitions import add_partitions
-
-        return add_partitions(self.store, self._name(identifier), partitions, if_not_exists=if_not_exists)
-
-    def drop_partitions(
-        self, identifier: str | Identifier, *partitions: PartitionSpec, if_exists: bool = False
-    ) -> tuple[str, ...]:
-        """Drop partitions of a view. No file and no partition of a table is changed.
-
-        Args:
-            identifier: `database.name` of an Iceberg view.
-            partitions: Values of some or all partition columns: drops every partition with these values.
-            if_exists: Ignore missing partitions.
-
-        Raises:
-            NotAnIcebergViewError: If the name belongs to a plain Hive view.
-            InvalidViewError: If a value does not fit its column, or there is no such partition; none was dropped.
-        """
-        from hive_views.catalog.partitions import drop_partitions
-
-        return drop_partitions(self.store, self._name(identifier), partitions, if_exists=if_exists)
-
-    # -- Materialized views and SQL -----------------------------------------------------------------------------------
+        return ViewPartitions(self.store, self.name)
 
     @cached_property
     def materialized(self) -> MaterializedViews:
@@ -945,9 +661,6 @@ class HiveViewCatalog(TableCatalog):
         merged = configured_properties(self._config, properties, with_defaults=with_defaults)
         reject_misspelled_keys(merged, SETTINGS)
         return merged
-
-    def _databases(self, namespaces: Sequence[str | Identifier]) -> list[str]:
-        return [parse_namespace(namespace, catalog=self.name) for namespace in namespaces]
 
     def _build(self, name: ViewName, query: ViewQuery, properties: Properties) -> ViewDefinition:
         from hive_views.dependencies.view_builder import Building, build_definition

@@ -3,7 +3,6 @@
 from hive_views.statements.context import Result
 from hive_views.statements.describe import describe
 from hive_views.statements.execution import execute, execute_statement, is_about_materialized, locate_error
-from hive_views.statements.views import reject_partitions
 
 __all__ = [
     "Result",
@@ -12,5 +11,4 @@ __all__ = [
     "execute_statement",
     "is_about_materialized",
     "locate_error",
-    "reject_partitions",
 ]

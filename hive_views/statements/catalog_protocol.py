@@ -67,6 +67,20 @@ class StatementView(Protocol):
     def update(self) -> StatementUpdate: ...
 
 
+class StatementPartitions(Protocol):
+    """The partitions of views."""
+
+    def list(self, identifier: Identifier, partition: Sequence[tuple[str, str | None]] = ()) -> tuple[str, ...]: ...
+
+    def add(
+        self, identifier: Identifier, *partitions: Sequence[tuple[str, str | None]], if_not_exists: bool = False
+    ) -> tuple[str, ...]: ...
+
+    def drop(
+        self, identifier: Identifier, *partitions: Sequence[tuple[str, str | None]], if_exists: bool = False
+    ) -> tuple[str, ...]: ...
+
+
 View_co = TypeVar("View_co", bound=StatementView, covariant=True)
 
 
@@ -110,14 +124,5 @@ class StatementCatalog(Protocol[View_co]):
 
     def drop_table(self, identifier: Identifier, *, behavior: DropBehavior | str = "") -> DropReport: ...
 
-    def list_partitions(
-        self, identifier: Identifier, partition: Sequence[tuple[str, str | None]] = ()
-    ) -> tuple[str, ...]: ...
-
-    def add_partitions(
-        self, identifier: Identifier, *partitions: Sequence[tuple[str, str | None]], if_not_exists: bool = False
-    ) -> tuple[str, ...]: ...
-
-    def drop_partitions(
-        self, identifier: Identifier, *partitions: Sequence[tuple[str, str | None]], if_exists: bool = False
-    ) -> tuple[str, ...]: ...
+    @property
+    def partitions(self) -> StatementPartitions: ...

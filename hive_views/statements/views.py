@@ -8,6 +8,7 @@ from typing import Any
 from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
 from hive_views.identifiers import ViewName
+from hive_views.metastore.partitions import reject_partitions
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY
@@ -90,23 +91,12 @@ def _alter_as(context: StatementContext) -> Result[Any]:
     before = context.catalog.load_view(name.identifier)
     definition = context.define_view(name, before.properties)
     try:
-        reject_partitions(context.catalog, name)
+        reject_partitions(context.catalog.store, name)
     except InvalidViewError as error:
         raise unsupported(context.statement, error.reason) from error
     return _commit_result(
         "replaced", before, before.update().replace_version(definition.version, definition.schema).commit()
     )
-
-
-def reject_partitions(catalog: StatementCatalog[StatementView], name: ViewName) -> None:
-    """Reject a new query for a view whose partitions were added for the old one."""
-    row = catalog.store.get_row(name)
-    if row is not None and row.partition_keys and catalog.list_partitions(name.identifier):
-        raise InvalidViewError(
-            str(name),
-            f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "
-            "PARTITION, or keep them with CREATE OR REPLACE VIEW … PARTITIONED ON",
-        )
 
 
 def _set(context: StatementContext) -> Result[Any]:
@@ -147,7 +137,7 @@ def _add_partitions(context: StatementContext) -> Result[Any]:
     statement: sql.AlterViewAddPartitions = context.statement
     name = context.resolve_name()
     try:
-        added = context.catalog.add_partitions(
+        added = context.catalog.partitions.add(
             name.identifier, *statement.partitions, if_not_exists=statement.if_not_exists
         )
     except InvalidViewError as error:
@@ -160,7 +150,7 @@ def _drop_partitions(context: StatementContext) -> Result[Any]:
     statement: sql.AlterViewDropPartitions = context.statement
     name = context.resolve_name()
     try:
-        dropped = context.catalog.drop_partitions(name.identifier, *statement.partitions, if_exists=statement.if_exists)
+        dropped = context.catalog.partitions.drop(name.identifier, *statement.partitions, if_exists=statement.if_exists)
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     rows = tuple((partition,) for partition in dropped)
@@ -213,7 +203,7 @@ def _show_partitions(context: StatementContext) -> Result[Any]:
     statement: sql.ShowPartitions = context.statement
     name = context.resolve_name()
     try:
-        names = context.catalog.list_partitions(name.identifier, statement.partition)
+        names = context.catalog.partitions.list(name.identifier, statement.partition)
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     return Result("rows", name.identifier, ("partition",), tuple((partition,) for partition in names))

@@ -226,13 +226,14 @@ def on_check(database: str) -> dict[str, Any]:
     """Return the problems of each view of a database (`deps check`)."""
     return {
         str(item.view): [[problem.validity.value, problem.text] for problem in item.problems]
-        for item in CATALOG.check_views(database)
+        for item in getattr(CATALOG, "dependencies", CATALOG).check_views(database)
     }
 
 
 def on_partitions(name: str) -> list[Any]:
     """Return the partitions of a view, and whether each one is stale."""
-    return [[list(item.partition), item.stale] for item in CATALOG.marked_partitions(name)]
+    marked = CATALOG.partitions.marked if hasattr(CATALOG, "partitions") else CATALOG.marked_partitions
+    return [[list(item.partition), item.stale] for item in marked(name)]
 
 
 def on_rows(names: list[str]) -> dict[str, str]:

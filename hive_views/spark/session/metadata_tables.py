@@ -101,7 +101,7 @@ def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
             item.depth,
             [str(reader) for reader in item.readers],
         )
-        for item in catalog.lineage(view.name()).dependencies
+        for item in catalog.dependencies.lineage(view.name()).dependencies
     ]
 
 

@@ -36,37 +36,39 @@ def names(views) -> set[str]:
 
 
 def dependents(catalog: HiveViewCatalog, database: str, name: str) -> set[str]:
-    return names(catalog.dependents((database, name)).views)
+    return names(catalog.dependencies.dependents((database, name)).views)
 
 
 def test_dependents_are_listed(market, database):
     assert dependents(market, database, "sales") == {"mv", "upper", "second"}
     assert dependents(market, database, "mv") == {"upper", "second"}
-    graph = market.graph(database)
+    graph = market.dependencies.graph(database)
     assert names(graph.downstream(ViewName(database, "sales"))) == {"mv", "upper", "second"}
     assert graph.dependencies(ViewName(database, "second")) == (ViewName(database, "mv"),)
-    read = market.lineage((database, "second")).dependencies
+    read = market.dependencies.lineage((database, "second")).dependencies
     assert names(item.dependency.name for item in read) == {"mv", "sales"}
 
 
 def test_impact_of_a_drop(market, database):
-    affected = {item.view.name: item.effect for item in market.impact((database, "sales"), None)}
+    affected = {item.view.name: item.effect for item in market.dependencies.impact((database, "sales"), None)}
     assert affected == dict.fromkeys(("mv", "upper", "second"), Effect.BREAKS)
 
 
 def test_impact_includes_materialized_view_that_loses_a_column(market, database):
-    affected = {item.view.name: item.effect for item in market.impact((database, "sales"), [("id", "bigint")])}
+    affected = {
+        item.view.name: item.effect for item in market.dependencies.impact((database, "sales"), [("id", "bigint")])
+    }
     assert affected["mv"] is Effect.BREAKS
 
 
 def test_checks_include_materialized_views(market, database):
-    assert {item.view.name: item.validity.value for item in market.check_views(database)} == dict.fromkeys(
+    assert {item.view.name: item.validity.value for item in market.dependencies.check_views(database)} == dict.fromkeys(
         ("mv", "upper", "second"), "valid"
     )
     market.drop_table((database, "sales"))
-    checked = {item.view.name: item.validity.value for item in market.check_views(database)}
+    checked = {item.view.name: item.validity.value for item in market.dependencies.check_views(database)}
     assert checked == {"mv": "invalid", "upper": "blocked", "second": "blocked"}
-    assert market.check_view((database, "mv")).validity.value == "invalid"
+    assert market.dependencies.check_view((database, "mv")).validity.value == "invalid"
 
 
 def test_restrict_drops_nothing(market, database):
@@ -79,7 +81,7 @@ def test_restrict_drops_nothing(market, database):
 
 
 def test_cascade_drops_all_materialized_dependents(market, database, layout, raw):
-    plan = market.plan_drop((database, "sales"), behavior="cascade")
+    plan = market.dependencies.plan_drop((database, "sales"), behavior="cascade")
     assert names(step.name for step in plan.steps) == {"sales", "mv", "upper", "second"}
     report = market.drop_table((database, "sales"), behavior="cascade")
     assert [step.name.name for step in report.steps][-2:] == ["mv", "sales"]

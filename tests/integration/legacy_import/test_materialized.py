@@ -366,7 +366,9 @@ def test_view_over_materialized_view_is_imported(catalog, market, make, add, pla
     result = run_plan(plan(), catalog, journal)
     assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED] * 2, result
     child = next(
-        item for item in catalog.lineage((market, "above")).dependencies if item.dependency.name.name == "mv"
+        item
+        for item in catalog.dependencies.lineage((market, "above")).dependencies
+        if item.dependency.name.name == "mv"
     ).dependency
     assert child.uuid == catalog.load_view((market, "mv")).metadata.view_uuid
     assert child.uuid != str(catalog.load_table((market, "mv__storage")).metadata.table_uuid)

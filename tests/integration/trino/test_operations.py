@@ -152,13 +152,15 @@ def read_only(session: Session) -> None:
     """Commands that write nothing: they find no problem, also where a row is Trino's alone."""
     catalog, database, views = session.catalog, session.database, session.materialized
     before = row_bytes(catalog, database)
-    assert {item.view.name: item.problems for item in catalog.check_views(database)} == dict.fromkeys(before, ())
+    assert {item.view.name: item.problems for item in catalog.dependencies.check_views(database)} == dict.fromkeys(
+        before, ()
+    )
     assert {finding.level for finding in check_views(catalog, database)} == {Level.OK}
     assert {item.name.name for item in views.listing(database)} == set(MATERIALIZED)
     verdicts = {name: views.freshness(session.name(name)).is_fresh for name in MATERIALIZED}
     assert verdicts == {"stored": True, "parts": False, "failing": False}
     for name in before:
-        catalog.check_engines(session.name(name))
+        catalog.dependencies.check_engines(session.name(name))
     assert views.remove_abandoned(database, older_than_ms=0, definitions=True) == Garbage()
     assert row_bytes(catalog, database) == before
 
@@ -204,7 +206,7 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "marked",
         lambda s: s.execute("CREATE VIEW {0}.marked PARTITIONED ON (name) AS SELECT id, name FROM h"),
     ),
-    "mark a partition": ("marked", lambda s: s.catalog.add_partitions(s.name("marked"), {"name": "a"})),
+    "mark a partition": ("marked", lambda s: s.catalog.partitions.add(s.name("marked"), {"name": "a"})),
     "create another": ("own", lambda s: s.execute("CREATE VIEW {0}.own AS SELECT id FROM h")),
     "register": ("invoker", lambda s: s.register("registered", "invoker")),
     "rename": ("own", lambda s: s.rename("over", "renamed")),
@@ -316,7 +318,7 @@ def test_commits_of_iceberg_spark_catalog(
         assert row is not None
         is_contradictory = mode == "keep" and label != "rename"
         assert (FLAG in row.parameters and not is_encoded(row.texts.original)) is is_contradictory
-        problems = [item.reason for item in catalog.check_view((database, name)).problems]
+        problems = [item.reason for item in catalog.dependencies.check_view((database, name)).problems]
         reported = [item.message for item in check_views(catalog, database) if item.subject.endswith(f".{name}")]
         if is_contradictory:
             assert FLAG in problems[0] and any(FLAG in message for message in reported)
@@ -329,9 +331,11 @@ def test_commits_of_iceberg_spark_catalog(
                     assert_listings_work(trino, database)
             catalog.repair_view((database, name))
         if label == "replace":
-            assert catalog.check_view((database, name)).validity is Validity.UNEXPANDED, "Iceberg expands no text"
+            assert catalog.dependencies.check_view((database, name)).validity is Validity.UNEXPANDED, (
+                "Iceberg expands no text"
+            )
             catalog.recompile_view((database, name))
-        assert catalog.check_view((database, name)).problems == ()
+        assert catalog.dependencies.check_view((database, name)).problems == ()
         assert_listings_work(trino, database)
         assert readers.rows(database, name) == {"renamed": ROWS["failing"], "parts": [(1, "a"), (2, "b")]}.get(
             name, ROWS.get(name)
@@ -452,7 +456,7 @@ def test_plain_row_with_the_flag_and_another_text_is_reported_and_its_import_rem
         assert_listings_work(trino, objects)
     row = catalog.store.get_row(ViewName(objects, "definer"))
     assert row is not None and row.kind is RowKind.HIVE_VIEW
-    assert FLAG in catalog.check_view((objects, "definer")).problems[0].reason
+    assert FLAG in catalog.dependencies.check_view((objects, "definer")).problems[0].reason
     findings = [
         finding for finding in check_views(catalog, objects) if finding.subject.endswith(("definer", "invoker"))
     ]

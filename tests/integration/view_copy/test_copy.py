@@ -324,7 +324,7 @@ def test_copy_to_another_metastore_and_back_is_equal(catalog, second, database, 
     copy = second.load_view(name)
     assert document_of(copy) == document_of(original) and not copy.drift
     assert (copy.original_text, copy.expanded_text) == (original.original_text, original.expanded_text)
-    assert [str(view.name) for view in second.dependents(f"{database}.orders")] == [name]
+    assert [str(view.name) for view in second.dependencies.dependents(f"{database}.orders")] == [name]
     catalog.drop_view(name)
     back = copy_views(second, catalog, [name], journal=journal.with_name("second"), location=f"file://{tmp_path}/back")
     assert statuses(back) == [CopyStatus.COPIED]
