@@ -11,10 +11,10 @@ from hive_views.config import REWRITE_QUERIES
 from hive_views.dependencies.drop import DropBehavior
 from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.loading import MaterializedView
 from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
 from hive_views.materialized.refresh.actions import Action, Mode
 from hive_views.materialized.storage_layout import partitions_of, sorting_of
+from hive_views.materialized.view import MaterializedView
 from hive_views.spec.changes import SetProperties
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.text.dialects import Dialect
@@ -118,7 +118,7 @@ def _replace(
 ) -> Result[Any]:
     name = view.name
     try:
-        changed = context.catalog.materialized.replace(name.identifier, definition, properties=properties)
+        changed = view.replace(definition, properties=properties)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     with after_steps(*([f"the definition of {name} was replaced"] if changed else [])):
@@ -132,9 +132,8 @@ def refresh(context: StatementContext) -> Result[Any]:
         raise unsupported(statement, "A refresh needs Spark: run it in a ViewSession, or with hive-views mv refresh")
     mode = Mode.FULL if statement.full else Mode.INCREMENTAL if statement.incremental else Mode.AUTO
     name = context.resolve_name()
-    reports = context.catalog.materialized.refresh(
-        name.identifier, context.engine, mode=mode, cascade=statement.cascade
-    )
+    view = context.catalog.materialized.load(name.identifier)
+    reports = view.refresh(context.engine, mode=mode, cascade=statement.cascade)
     rows = tuple(
         (str(report.name), report.action.value, report.why, None if report.written is None else str(report.written))
         for report in reports
@@ -146,7 +145,7 @@ def refresh(context: StatementContext) -> Result[Any]:
 def explain_refresh(context: StatementContext) -> Result[Any]:
     """EXPLAIN REFRESH MATERIALIZED VIEW: how a refresh would compute the rows, a line a row."""
     name = context.resolve_name()
-    explanation = context.catalog.materialized.explain(name.identifier, context.engine)
+    explanation = context.catalog.materialized.load(name.identifier).explain(context.engine)
     return Result("rows", name.identifier, ("plan",), tuple((line,) for line in explanation.lines()))
 
 
@@ -157,7 +156,7 @@ def drop(context: StatementContext) -> Result[Any]:
     if statement.if_exists and context.catalog.store.get_row(name) is None:
         return Result("absent", name.identifier)
     behavior = DropBehavior(statement.behavior or "")
-    report = context.catalog.materialized.drop(name.identifier, behavior=behavior)
+    report = context.catalog.materialized.load(name.identifier).drop(behavior=behavior)
     return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
 
 
@@ -230,9 +229,7 @@ def unset_view_properties(context: StatementContext) -> Result[Any]:
 
 def _change_properties(context: StatementContext, view: MaterializedView, change: SetProperties) -> Result[Any]:
     try:
-        is_changed = context.catalog.materialized.set_properties(
-            view.name.identifier, change.updates, removals=change.removals
-        )
+        is_changed = view.set_properties(change.updates, removals=change.removals)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     return Result("changed" if is_changed else "unchanged", view.name.identifier, view=_load_view(context, view))

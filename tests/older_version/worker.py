@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,21 +251,29 @@ def on_create_materialized(name: str, sql: str, **options: Any) -> None:
     CATALOG.materialized.create(name, sql, **options)
 
 
+def _of_materialized(name: str, method: str) -> Callable[..., Any]:
+    """Return a method of a materialized view; in the older version those of the catalog take its name."""
+    of_catalog = getattr(CATALOG.materialized, method, None)
+    if of_catalog is None:
+        return getattr(CATALOG.materialized.load(name), method)
+    return partial(of_catalog, name)
+
+
 def on_replace_materialized(name: str, sql: str) -> None:
     """Replace the query of a materialized view."""
-    CATALOG.materialized.replace(name, sql)
+    _of_materialized(name, "replace")(sql)
 
 
 def on_refresh(name: str) -> str:
     """Refresh a materialized view; return how."""
-    [report] = CATALOG.materialized.refresh(name, DuckEngine(CATALOG, can_replace_keys=True))
+    [report] = _of_materialized(name, "refresh")(DuckEngine(CATALOG, can_replace_keys=True))
     return report.action
 
 
 def on_freshness(name: str) -> list[Any]:
     """Return the verdict about the stored rows, the reasons, and how earlier refreshes computed them."""
     freshness = CATALOG.materialized.freshness(name)
-    return [freshness.verdict.value, [item.action for item in CATALOG.materialized.refreshes(name)]]
+    return [freshness.verdict.value, [item.action for item in _of_materialized(name, "refreshes")()]]
 
 
 def on_stored(name: str) -> list[list[Any]]:
@@ -280,7 +289,7 @@ def on_query(sql: str, tables: dict[str, str]) -> list[list[Any]]:
 
 def on_drop_materialized(name: str) -> None:
     """Drop a materialized view."""
-    CATALOG.materialized.drop(name)
+    _of_materialized(name, "drop")()
 
 
 # -- Imports -----------------------------------------------------------------------------------------------------------

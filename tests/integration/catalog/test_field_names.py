@@ -88,7 +88,7 @@ def test_materialized_views_with_fields_of_any_name_are_refreshed(
     catalog.materialized.create((database, "mv"), query, layout=layout)
     for value in (1, 2):
         table.append(pa.table({"id": pa.array([value], pa.int32())}))
-        catalog.materialized.refresh((database, "mv"), DuckEngine(catalog))
+        catalog.materialized.load((database, "mv")).refresh(DuckEngine(catalog))
     stored = catalog.materialized.load((database, "mv")).storage.scan().to_arrow().to_pylist()
     assert sorted(row["s"][name] for row in stored) == [1, 2]
 

@@ -76,7 +76,7 @@ def test_restrict_drops_nothing(market, database):
         market.drop_table((database, "sales"), behavior="restrict")
     assert {name.split(".")[1] for name in caught.value.dependents} == {"mv", "upper", "second"}
     with pytest.raises(DependentsError):
-        market.materialized.drop((database, "mv"), behavior="restrict")
+        market.materialized.load((database, "mv")).drop(behavior="restrict")
     assert market.materialized.load((database, "mv")).name == ViewName(database, "mv")
 
 
@@ -96,7 +96,7 @@ def test_cascade_drops_all_materialized_dependents(market, database, layout, raw
 
 
 def test_cascade_of_a_materialized_view(market, database, raw):
-    market.materialized.drop((database, "mv"), behavior="cascade")
+    market.materialized.load((database, "mv")).drop(behavior="cascade")
     assert {name for name in raw.get_all_tables(database) if not name.endswith("__storage")} == {"sales"}
 
 
@@ -107,14 +107,14 @@ def test_other_tables_are_no_dependents(market, database):
 
 def test_redefinition_changes_the_dependents(market, database):
     market.create_table((database, "more"), COLUMNS)
-    market.materialized.replace((database, "mv"), "SELECT id, shop FROM more")
+    market.materialized.load((database, "mv")).replace("SELECT id, shop FROM more")
     assert dependents(market, database, "sales") == set()
     assert dependents(market, database, "more") == {"mv", "upper", "second"}
 
 
 def test_cycles_are_rejected(market, database):
     with pytest.raises(CyclicViewError):
-        market.materialized.replace((database, "mv"), "SELECT id, shop FROM upper")
+        market.materialized.load((database, "mv")).replace("SELECT id, shop FROM upper")
 
 
 @pytest.mark.parametrize("layout", ["table"], indirect=True)

@@ -169,7 +169,7 @@ def test_names_that_the_server_stores(
         assert [found.dependency.name for found in lineage.dependencies] == [(database, view), (database, table)]
         catalog.materialized.create((database, stored), f"SELECT * FROM {quoted(database, table)}")
         assert catalog.materialized.load((database, stored)).name == ViewName(database, stored)
-        catalog.materialized.drop((database, stored))
+        catalog.materialized.load((database, stored)).drop()
         for name in (view, renamed):
             catalog.drop_view((database, name), purge_files=True)
         catalog.purge_table((database, table))

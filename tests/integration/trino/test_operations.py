@@ -184,7 +184,7 @@ def recompile(session: Session) -> None:
 
 def redefine(session: Session) -> None:
     with pytest.raises(DialectLossError):
-        session.materialized.replace(session.name("parts"), "SELECT id, name FROM i")
+        session.materialized.load(session.name("parts")).replace("SELECT id, name FROM i")
 
 
 Operation = Callable[[Session], object]
@@ -211,18 +211,18 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
     "register": ("invoker", lambda s: s.register("registered", "invoker")),
     "rename": ("own", lambda s: s.rename("over", "renamed")),
     "rename back": ("over", lambda s: s.rename("renamed", "over")),
-    "refresh": ("stored", lambda s: s.materialized.refresh(s.name("stored"), s.engine, mode="full")),
-    "refresh by partition": ("parts", lambda s: s.materialized.refresh(s.name("parts"), s.engine)),
-    "set a setting": ("stored", lambda s: s.materialized.set_properties(s.name("stored"), {"a": "b"})),
-    "expire": ("stored", lambda s: s.materialized.expire(s.name("stored"), older_than_ms=0)),
+    "refresh": ("stored", lambda s: s.materialized.load(s.name("stored")).refresh(s.engine, mode="full")),
+    "refresh by partition": ("parts", lambda s: s.materialized.load(s.name("parts")).refresh(s.engine)),
+    "set a setting": ("stored", lambda s: s.materialized.load(s.name("stored")).set_properties({"a": "b"})),
+    "expire": ("stored", lambda s: s.materialized.load(s.name("stored")).expire(older_than_ms=0)),
     "rename a materialized view": ("parts", lambda s: s.rename("failing", "renamed")),
     "repair a materialized view": ("stored", lambda s: s.catalog.repair_view(s.name("stored"))),
     "adopt a materialized view": ("stored", lambda s: s.catalog.adopt_view(s.name("stored"))),
-    "make it a view": ("stored", lambda s: s.materialized.to_plain_view(s.name("stored"))),
+    "make it a view": ("stored", lambda s: s.materialized.load(s.name("stored")).to_plain_view()),
     "make it a materialized view": ("stored", lambda s: s.materialized.from_plain_view(s.name("stored"))),
-    "remove orphans": ("stored", lambda s: s.materialized.remove_orphans(s.name("stored"), older_than_ms=0)),
+    "remove orphans": ("stored", lambda s: s.materialized.load(s.name("stored")).remove_orphans(older_than_ms=0)),
     "redefine": ("parts", redefine),
-    "drop a materialized view": ("stored", lambda s: s.materialized.drop(s.name("parts"))),
+    "drop a materialized view": ("stored", lambda s: s.materialized.load(s.name("parts")).drop()),
     "drop": ("invoker", lambda s: s.catalog.drop_view(s.name("over"))),
     "copy": ("definer", copy),
 }
@@ -265,13 +265,13 @@ BEFORE_IMPORT: dict[str, Operation] = {
         "replace": lambda view, s: s.execute(f"CREATE OR REPLACE VIEW {{0}}.{view} AS SELECT id FROM h"),
         "register": lambda view, s: s.register(view, "own"),
         "rename another to": lambda view, s: s.rename("own", view),
-        "refresh": lambda view, s: s.materialized.refresh(s.name(view), s.engine),
-        "expire": lambda view, s: s.materialized.expire(s.name(view), older_than_ms=0),
-        "remove orphans of": lambda view, s: s.materialized.remove_orphans(s.name(view), older_than_ms=0),
-        "set a setting of": lambda view, s: s.materialized.set_properties(s.name(view), {"a": "b"}),
-        "make a view of": lambda view, s: s.materialized.to_plain_view(s.name(view)),
+        "refresh": lambda view, s: s.materialized.load(s.name(view)).refresh(s.engine),
+        "expire": lambda view, s: s.materialized.load(s.name(view)).expire(older_than_ms=0),
+        "remove orphans of": lambda view, s: s.materialized.load(s.name(view)).remove_orphans(older_than_ms=0),
+        "set a setting of": lambda view, s: s.materialized.load(s.name(view)).set_properties({"a": "b"}),
+        "make a view of": lambda view, s: s.materialized.load(s.name(view)).to_plain_view(),
         "make a materialized view of": lambda view, s: s.materialized.from_plain_view(s.name(view)),
-        "drop as a materialized view": lambda view, s: s.materialized.drop(s.name(view)),
+        "drop as a materialized view": lambda view, s: s.materialized.load(s.name(view)).drop(),
         "drop as a table": lambda view, s: s.catalog.drop_table(s.name(view)),
     }.items()
 }
@@ -368,7 +368,7 @@ def test_revert_after_a_refresh_here_is_refused_unless_forced(
     before = row_bytes(catalog, objects)
     convert(catalog, objects, tmp_path / "journal", "keep")
     trino.query(f"INSERT INTO iceberg.{objects}.i VALUES (4, 'd')")
-    catalog.materialized.refresh((objects, "stored"), engine)
+    catalog.materialized.load((objects, "stored")).refresh(engine)
     names = [ViewName(objects, "stored")]
     assert [outcome.status for outcome in revert_views(catalog, names)] == [RevertStatus.REFUSED]
     assert [outcome.status for outcome in revert_views(catalog, names, force=True)] == [RevertStatus.REVERTED]
