@@ -73,7 +73,7 @@ def measure(catalog: HiveViewCatalog, views: int) -> Iterator[Result]:
         ("the same, and views of other writers", all_dependents),
     ):
         yield compare(what, absent, *alternate(question, floor, TURNS), None)
-    seconds, graph = _timed(lambda: catalog.graph(DATABASE))
+    seconds, graph = _timed(lambda: catalog.dependencies.graph(DATABASE))
     yield Result(f"graph of {views:,} views, read", f"{seconds:.1f} s", "", "", "", "", None)
     seconds, dependents = _timed(lambda: graph.dependents(TABLE))
     check(dependents)
@@ -110,7 +110,7 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
 def _measure_check(catalog: HiveViewCatalog, views: int) -> list[Result]:
     """Measure `check_views`, and its parts one after the other; only rows are read in several threads."""
     store = catalog.store
-    seconds, checked = _timed(lambda: catalog.check_views(DATABASE))
+    seconds, checked = _timed(lambda: catalog.dependencies.check_views(DATABASE))
     invalid = [view for view in checked if view.problems]
     if invalid or len(checked) != views:
         raise AssertionError(f"{len(invalid)} of {len(checked)} views are not valid: {invalid[:1]}")

@@ -98,7 +98,7 @@ def _overhead(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Resul
     engine = SparkEngine(spark, catalog)
 
     def ours(_: int) -> None:
-        catalog.materialized.refresh((DATABASE, f"ours_{rows}"), engine, mode="full")
+        catalog.materialized.load((DATABASE, f"ours_{rows}")).refresh(engine, mode="full")
 
     def theirs(_: int) -> None:
         spark.sql(f"INSERT OVERWRITE prod.{DATABASE}.theirs_{rows} {QUERY.format(source)}")
@@ -122,7 +122,7 @@ def _incremental(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> It
     for kind, query in views.items():
         view = (DATABASE, f"{kind}_{rows}")
         catalog.materialized.create(view, query)
-        catalog.materialized.refresh(view, engine)
+        catalog.materialized.load(view).refresh(engine)
         full[kind] = [_timed(catalog, view, engine, "full") for _ in range(2)]
     first = rows
     for share in (0.01, 0.1):
@@ -153,7 +153,7 @@ def _stacked(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Result
     seconds: dict[str, list[float]] = {value: [] for value in views}
     for turn in range(7):
         _fill(spark, table, rows + turn * 100, 100)
-        catalog.materialized.refresh(lower, engine)
+        catalog.materialized.load(lower).refresh(engine)
         for value in sorted(views, reverse=turn % 2 == 0):
             seconds[value].append(_timed(catalog, views[value], engine, "auto"))
     what = f"a view over a materialized view of {rows // 1_000_000} million rows, from its {SHOPS} stored rows"
@@ -162,7 +162,7 @@ def _stacked(spark: SparkSession, catalog: HiveViewCatalog, rows: int) -> Result
 
 def _timed(catalog: HiveViewCatalog, view: tuple[str, str], engine: Engine, mode: str) -> float:
     started = perf_counter()
-    catalog.materialized.refresh(view, engine, mode=mode)
+    catalog.materialized.load(view).refresh(engine, mode=mode)
     return perf_counter() - started
 
 
@@ -180,7 +180,7 @@ def _freshness(catalog: HiveViewCatalog, engine: Engine, server: str, warm: int)
         middle.append(f"middle_{number}")
     view = (DATABASE, "deep")
     catalog.materialized.create(view, " UNION ALL ".join(f"SELECT id FROM {name}" for name in middle))
-    catalog.materialized.refresh(view, engine)
+    catalog.materialized.load(view).refresh(engine)
     rows = ["deep", "deep__storage", *middle, *leaves]
     client = catalog.store.client
 

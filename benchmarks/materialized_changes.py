@@ -56,7 +56,7 @@ class _Comparison:
         spark.sql(f"INSERT INTO {self.table} SELECT id, id % 1000 FROM range({rows})")
         for name, query in VIEWS.items():
             catalog.materialized.create((DATABASE, name), query.format(f"{DATABASE}.t"))
-            catalog.materialized.refresh((DATABASE, name), self.engine)
+            catalog.materialized.load((DATABASE, name)).refresh(self.engine)
             spark.sql(
                 f"CREATE TABLE prod.{DATABASE}.hand_{name} USING iceberg TBLPROPERTIES "
                 f"('write.merge.mode'='merge-on-read') AS {query.format(self.table)}"
@@ -77,7 +77,7 @@ class _Comparison:
                             if by_hand:
                                 self._merge_by_hand(name, change, before)
                             else:
-                                self.catalog.materialized.refresh((DATABASE, name), self.engine)
+                                self.catalog.materialized.load((DATABASE, name)).refresh(self.engine)
                             (theirs if by_hand else ours)[name].append(perf_counter() - started)
                 for name, query in VIEWS.items():
                     self._check(name, query)

@@ -85,16 +85,16 @@ def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
     for size in SIZES:
         daily, monthly = f"{DATABASE}.daily_{size}", f"{DATABASE}.monthly_{size}"
         label = f"of {size:,} partitions"
-        one = ask(f"one day {label}", lambda view=daily: catalog.partition_dependencies(view, {"ds": "2001-02-03"}))  # type: ignore[misc]
-        month = ask(f"one month {label}", lambda view=monthly: catalog.partition_dependencies(view, {"m": "2001-02"}))  # type: ignore[misc]
-        whole = ask(f"all {label}", lambda view=daily: catalog.partition_dependencies(view))  # type: ignore[misc]
+        one = ask(f"one day {label}", lambda view=daily: catalog.partitions.dependencies(view, {"ds": "2001-02-03"}))  # type: ignore[misc]
+        month = ask(f"one month {label}", lambda view=monthly: catalog.partitions.dependencies(view, {"m": "2001-02"}))  # type: ignore[misc]
+        whole = ask(f"all {label}", lambda view=daily: catalog.partitions.dependencies(view))  # type: ignore[misc]
         counts = [len(answer.tables[0].partitions) for answer in (one, month, whole)]
         if counts != [1, 28, size]:
             raise AssertionError(f"not the partitions: {counts}")
-        ask(f"mark 500 days {label}", lambda view=daily: catalog.add_partitions(view, *days, if_not_exists=True))  # type: ignore[misc]
-        ask(f"mark 120 months {label}", lambda view=monthly: catalog.add_partitions(view, *months, if_not_exists=True))  # type: ignore[misc]
-        stale = ask(f"which of 500 days are stale {label}", lambda view=daily: catalog.marked_partitions(view))  # type: ignore[misc]
-        stale += ask(f"which of 120 months are stale {label}", lambda view=monthly: catalog.marked_partitions(view))  # type: ignore[misc]
+        ask(f"mark 500 days {label}", lambda view=daily: catalog.partitions.add(view, *days, if_not_exists=True))  # type: ignore[misc]
+        ask(f"mark 120 months {label}", lambda view=monthly: catalog.partitions.add(view, *months, if_not_exists=True))  # type: ignore[misc]
+        stale = ask(f"which of 500 days are stale {label}", lambda view=daily: catalog.partitions.marked(view))  # type: ignore[misc]
+        stale += ask(f"which of 120 months are stale {label}", lambda view=monthly: catalog.partitions.marked(view))  # type: ignore[misc]
         if len(stale) != 620 or any(item.stale for item in stale):
             raise AssertionError(f"{len(stale)} marks, of which {sum(item.stale is True for item in stale)} are stale")
         yield from results
@@ -102,7 +102,7 @@ def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
     kept = [(f"column_{number}", "bigint") for number in range(COLUMNS - 1)]
     affected = ask(
         f"impact of a dropped column of {COLUMNS:,} on {READERS} views",
-        lambda: catalog.impact(f"{DATABASE}.wide", kept),
+        lambda: catalog.dependencies.impact(f"{DATABASE}.wide", kept),
     )
     if len(affected) != READERS:
         raise AssertionError(f"not the {READERS} views: {len(affected)}")

@@ -68,9 +68,12 @@ def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]
 
     strict = HiveViewCatalog("strict", **{**catalog.properties, "hive-views.dependency-mode": "strict"})
     questions: list[tuple[str, Callable[[], Any]]] = [
-        ("dependents of a table", lambda: check(catalog.dependents(TABLE).views)),
-        ("impact of a dropped column", lambda: check([item.view for item in catalog.impact(TABLE, columns)])),
-        ("plan of a CASCADE", lambda: check(catalog.plan_drop(TABLE, behavior="cascade").dependents)),
+        ("dependents of a table", lambda: check(catalog.dependencies.dependents(TABLE).views)),
+        (
+            "impact of a dropped column",
+            lambda: check(catalog.dependencies.impact(TABLE, columns)),
+        ),
+        ("plan of a CASCADE", lambda: check(catalog.dependencies.plan_drop(TABLE, behavior="cascade").dependents)),
         ("RESTRICT, rejected", rejected),
         ("RESTRICT, dropped", lambda: catalog.drop_view(f"{DATABASE}.extra_3", behavior="restrict")),
         ("CASCADE of 3 views", lambda: catalog.drop_view(f"{DATABASE}.extra_0", behavior="cascade")),
@@ -78,9 +81,9 @@ def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]
             "replace in strict mode",
             lambda: strict.replace_view_from_sql(f"{DATABASE}.v_00000", f"SELECT * FROM {TABLE}"),
         ),
-        ("graph", lambda: catalog.graph(DATABASE)),
-        ("deps check", lambda: catalog.check_views(DATABASE)),
-        ("page", lambda: html(catalog.picture(DATABASE, with_columns=True))),
+        ("graph", lambda: catalog.dependencies.graph(DATABASE)),
+        ("deps check", lambda: catalog.dependencies.check_views(DATABASE)),
+        ("page", lambda: html(catalog.dependencies.picture(DATABASE, with_columns=True))),
     ]
     connections = [RawMetastore(port) for _ in range(_CONNECTIONS)]
 

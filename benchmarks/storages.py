@@ -69,8 +69,8 @@ def measure(catalog: HiveViewCatalog, database: str, place: str, *, tables: bool
         views, engine = catalog.materialized, DuckEngine(catalog)
         query = f"SELECT id FROM t{turn}"
         timer.run("create a materialized view", lambda: views.create(stored, query, database=database))  # noqa: B023
-        timer.run("refresh (DuckDB)", lambda: views.refresh(stored, engine))  # noqa: B023
-        timer.run("drop the materialized view", lambda: views.drop(stored))  # noqa: B023
+        timer.run("refresh (DuckDB)", lambda: views.load(stored).refresh(engine))  # noqa: B023
+        timer.run("drop the materialized view", lambda: views.load(stored).drop())  # noqa: B023
         timer.run("purge the table", lambda: catalog.purge_table(table))  # noqa: B023
     return timer.medians()
 

@@ -17,19 +17,19 @@ from hive_views import HiveViewCatalog
 def mark(catalog: HiveViewCatalog, view: str, days: Iterable[str], column: str = "ds") -> list[str]:
     """Mark the partitions of some days, and stale ones again; return those that cannot be marked, with the reason."""
     unchanged = set()
-    for item in catalog.marked_partitions(view):
+    for item in catalog.partitions.marked(view):
         if item.stale is False:
             unchanged.add(dict(item.partition)[column])
         else:
-            catalog.drop_partitions(view, item.partition, if_exists=True)
+            catalog.partitions.drop(view, item.partition, if_exists=True)
             days = [*days, dict(item.partition)[column]]
     problems = []
     for day in sorted(set(days) - unchanged):
-        state = catalog.partition_dependencies(view, {column: day})
+        state = catalog.partitions.dependencies(view, {column: day})
         if state.complete is False:
             problems.append(f"{column}={day}: {state.why}")
         else:
-            catalog.add_partitions(view, {column: day}, if_not_exists=True)
+            catalog.partitions.add(view, {column: day}, if_not_exists=True)
     return problems
 
 

@@ -734,7 +734,7 @@ class NoSuchRefreshError(HiveViewsError, ValueError):
         shown = ", ".join(map(str, available)) or "none yet"
         super().__init__(
             f"The storage of {identifier} has no rows of {wanted}; it has these snapshots: {shown} (older ones "
-            f"expire). List them with catalog.materialized.refreshes({identifier!r})"
+            f"expire). List them with catalog.materialized.load({identifier!r}).refreshes()"
         )
         self.identifier = identifier
         self.wanted = wanted

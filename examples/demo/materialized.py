@@ -37,11 +37,11 @@ def show_materialized(console: Console, session: ViewSession, catalog: HiveViewC
         table.add_row(after, str(freshness), f"{len(stored):,}", f"{len(defined):,}", equality)
 
     add_line("CREATE MATERIALIZED VIEW", fresh=False)
-    [report] = catalog.materialized.refresh(NAME, engine)
+    [report] = catalog.materialized.load(NAME).refresh(engine)
     add_line(f"a {report.action} refresh: {report.written} rows written", fresh=True)
     session.sql(f"INSERT INTO prod.{DATABASE}.departed SELECT * FROM {flights} WHERE month = 12")
     add_line("INSERT of December", fresh=False)
-    [report] = catalog.materialized.refresh(NAME, engine)
+    [report] = catalog.materialized.load(NAME).refresh(engine)
     check(report.action == "incremental", f"the refresh was {report.action}")
     add_line(f"an {report.action} refresh: {report.written} rows written", fresh=True)
     console.print(table)

@@ -148,7 +148,7 @@ def _check_spark(jars: Path) -> Finding:
 def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDisplay = show_nothing) -> Iterator[Finding]:
     """Check that the views of a database and what they read can be read, and that rows and metadata files agree."""
     with progress("checking") as advance:
-        results = {str(result.view): result for result in catalog.check_views(database, progress=advance)}
+        results = {str(result.view): result for result in catalog.dependencies.check_views(database, progress=advance)}
     names = [ViewName(*name) for name in catalog.list_views(database)]
     rows: dict[ViewName, Row] = {}
     refused: dict[ViewName, MetastoreRefusedError] = {}

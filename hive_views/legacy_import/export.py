@@ -137,7 +137,7 @@ def _export(
 def _order_names(catalog: HiveViewCatalog, databases: Sequence[str], names: Sequence[ViewName]) -> list[ViewName]:
     store = catalog.store
     selected = {*names, *(name for database in databases for name in view_names(store, database))}
-    graph = catalog.graph(*sorted({name.database for name in selected})) if selected else None
+    graph = catalog.dependencies.graph(*sorted({name.database for name in selected})) if selected else None
     order = list(graph.order()) if graph is not None else []
     return [*(name for name in order if name in selected), *sorted(selected - set(order))]
 

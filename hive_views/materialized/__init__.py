@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from hive_views.materialized.freshness.verdict import StalenessReason as StalenessReason
     from hive_views.materialized.freshness.verdict import Verdict as Verdict
     from hive_views.materialized.layouts.layout import Layout as Layout
-    from hive_views.materialized.loading import MaterializedView as MaterializedView
     from hive_views.materialized.maintenance.expire import Expired as Expired
     from hive_views.materialized.maintenance.garbage_collection import Garbage as Garbage
     from hive_views.materialized.overview import overview_page as overview_page
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.results import PastRefresh as PastRefresh
     from hive_views.materialized.results import Reading as Reading
     from hive_views.materialized.time_travel import StoredSnapshot as StoredSnapshot
+    from hive_views.materialized.view import MaterializedView as MaterializedView
     from hive_views.materialized.views import MaterializedViews as MaterializedViews
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hive_views.materialized.checks.sources import Sources
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
     from hive_views.sql.analysis.incremental import IncrementalQuery
@@ -41,7 +41,7 @@ SEARCH_INTERVAL_S = 60
 class Candidate:
     """A materialized view whose stored rows are those that its definition returns now."""
 
-    view: MaterializedView
+    view: LoadedMaterializedView
     """The view, with the storage table whose current snapshot has the rows."""
     sources: Sources
     """Its sources in the state for which the rows are fresh."""

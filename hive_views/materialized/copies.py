@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from hive_views.identifiers import ViewName
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.results import Reading
     from hive_views.metastore.store import MetastoreStore
 
@@ -55,9 +55,9 @@ def add_copy(store: MetastoreStore, view: ViewName, copy: ViewName) -> None:
 
 
 def readings_by_filters(
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     reading: Reading,
-    decide: Callable[[ViewName], tuple[MaterializedView, Reading]],
+    decide: Callable[[ViewName], tuple[LoadedMaterializedView, Reading]],
     columns: Collection[str],
     catalogs: frozenset[str],
 ) -> list[Reading]:
@@ -70,10 +70,10 @@ def readings_by_filters(
 
 
 def _readable_copies(
-    view: MaterializedView,
-    decide: Callable[[ViewName], tuple[MaterializedView, Reading]],
+    view: LoadedMaterializedView,
+    decide: Callable[[ViewName], tuple[LoadedMaterializedView, Reading]],
     catalogs: frozenset[str],
-) -> Iterator[tuple[MaterializedView, Reading]]:
+) -> Iterator[tuple[LoadedMaterializedView, Reading]]:
     """Yield the copies whose rows are exactly those of the view now."""
     if view.layout is Layout.TABLE:
         return  # its name means a table to other programs, whose rows a text would copy
@@ -91,7 +91,7 @@ def _readable_copies(
             yield copy, replace(reading, why=f"storage of {name}: {reading.freshness}")
 
 
-def is_copy(copy: MaterializedView, view: MaterializedView, catalogs: frozenset[str]) -> bool:
+def is_copy(copy: LoadedMaterializedView, view: LoadedMaterializedView, catalogs: frozenset[str]) -> bool:
     """Return whether the definition of a materialized view is all rows and columns of another one, and nothing else."""
     fields, copied = (
         [(field.name, field.field_type) for field in item.metadata.current_schema().fields] for item in (view, copy)

@@ -47,7 +47,7 @@ from hive_views.spec.lineage_codec import ObjectKind
 from hive_views.spec.storage_link import STORAGE_OF, is_staging_name
 
 if TYPE_CHECKING:
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -71,7 +71,7 @@ class _Plan:
 def drop_materialized(
     store: MetastoreStore,
     tables: TableOperations,
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     *,
     behavior: DropBehavior | str = DropBehavior.NONE,
     purge: bool,
@@ -142,7 +142,7 @@ def drop_unused_storage(store: MetastoreStore, tables: TableOperations, table: V
         logger.warning("The files of %s are kept, because %s", table, keep or NOT_COLLECTED)
 
 
-def rows_sharing_storage(store: MetastoreStore, view: MaterializedView) -> list[SharingRow]:
+def rows_sharing_storage(store: MetastoreStore, view: LoadedMaterializedView) -> list[SharingRow]:
     """Other rows that reference files of a materialized view's storage table, without staging tables."""
     owners = [table_owner(view.readable_storage(), view.storage_name)]
     if view.layout is Layout.ATTACHED:
@@ -154,7 +154,7 @@ def rows_sharing_storage(store: MetastoreStore, view: MaterializedView) -> list[
 # -- The plan ---------------------------------------------------------------------------------------------------------
 
 
-def _plan(store: MetastoreStore, view: MaterializedView, purge: bool) -> _Plan:
+def _plan(store: MetastoreStore, view: LoadedMaterializedView, purge: bool) -> _Plan:
     storage, view_uuid = view.storage, view.metadata.view_uuid.lower()
     row = None if view.storage_name is None else store.get_row(view.storage_name)
     if view.layout is Layout.REGISTERED and (row is None or not _is_storage_row(row, storage, view_uuid)):
@@ -191,7 +191,7 @@ def _plan(store: MetastoreStore, view: MaterializedView, purge: bool) -> _Plan:
 
 
 def _sharing_reasons(
-    store: MetastoreStore, view: MaterializedView, storage: Table | None
+    store: MetastoreStore, view: LoadedMaterializedView, storage: Table | None
 ) -> tuple[str | None, str | None]:
     """Why other rows need files of the definition, and of the storage table."""
     definition = view_owner(LoadedView(view.row, view.metadata))
@@ -230,7 +230,7 @@ def _undetermined_reason(error: MetastoreError) -> str:
     return f"could not determine whether other rows reference them ({error})"
 
 
-def _reason_not_own(view: MaterializedView, view_uuid: str) -> str | None:
+def _reason_not_own(view: LoadedMaterializedView, view_uuid: str) -> str | None:
     """Why the files of an attached storage table do not belong to the view."""
     if view.storage is None:
         return view.problem
@@ -248,7 +248,7 @@ def _view_uuid_of(storage: Table) -> str:
     return str(storage.metadata.properties.get(STORAGE_OF, "")).lower()
 
 
-def _definition_files(view: MaterializedView) -> tuple[str, ...]:
+def _definition_files(view: LoadedMaterializedView) -> tuple[str, ...]:
     return (AssociatedView.of(view.readable_storage().metadata.properties).associated_view_location,)
 
 
@@ -256,7 +256,7 @@ def _definition_files(view: MaterializedView) -> tuple[str, ...]:
 
 
 def _remove(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, plan: _Plan, purge: bool
+    store: MetastoreStore, tables: TableOperations, view: LoadedMaterializedView, plan: _Plan, purge: bool
 ) -> DropStep:
     """Drop the view, which readers use, then the storage table's row, then delete files."""
     name = view.name
@@ -307,7 +307,7 @@ def _remove(
     return step
 
 
-def _check_again(store: MetastoreStore, view: MaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
+def _check_again(store: MetastoreStore, view: LoadedMaterializedView, plan: _Plan, definition: FileOwner) -> _Plan:
     """Return the plan without what other rows were registered from since it was made; the view is dropped already."""
     owners = [definition]
     if view.storage is not None and (plan.storage_row is not None or plan.storage_files is not None):

@@ -39,7 +39,7 @@ from hive_views.materialized.layouts.layout import (
     storage_name,
 )
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
-from hive_views.materialized.loading import MaterializedView, is_materialized
+from hive_views.materialized.loading import LoadedMaterializedView, is_materialized
 from hive_views.materialized.properties import check_settings, split_properties
 from hive_views.materialized.storage_layout import partition_spec, sort_order
 from hive_views.metastore.commit.view_commit import commit
@@ -229,7 +229,7 @@ def _free_storage_name(store: MetastoreStore, view: ViewName) -> ViewName:
 # -- Conversion to a plain view and back ------------------------------------------------------------------------------
 
 
-def to_plain_view(store: MetastoreStore, view: MaterializedView) -> None:
+def to_plain_view(store: MetastoreStore, view: LoadedMaterializedView) -> None:
     """Make a materialized view a plain one; its storage table is kept for the conversion back."""
     if view.layout is Layout.TABLE:
         raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaterializedView:
+class LoadedMaterializedView:
     """A materialized view at one moment."""
 
     name: ViewName
@@ -167,7 +167,7 @@ def lineage_numbers_of(metadata: ViewMetadata) -> dict[str, int]:
     return decode_lineage(text if text is not None else metadata.current_version().summary.get(SEQUENCE_LINEAGE))
 
 
-def column_mismatch(view: MaterializedView) -> str | None:
+def column_mismatch(view: LoadedMaterializedView) -> str | None:
     """Why the storage table cannot hold the rows of the definition; None if it can."""
     try:
         wanted = [(field.name.lower(), field.field_type) for field in view.metadata.current_schema().fields]
@@ -205,7 +205,7 @@ def layout_of_row(row: Row) -> Layout | None:
 
 def load_materialized(
     store: MetastoreStore, tables: TableOperations, name: ViewName, cache: MetadataCache, rows: RowCache
-) -> MaterializedView:
+) -> LoadedMaterializedView:
     """Load a materialized view of any layout that this package writes."""
     row = rows.get(name)
     if row is None:
@@ -244,7 +244,7 @@ def _load_view(store: MetastoreStore, row: Row, cache: MetadataCache) -> LoadedV
 
 def _load_registered(
     tables: TableOperations, view: LoadedView, link: StorageLink, cache: MetadataCache, rows: RowCache
-) -> MaterializedView:
+) -> LoadedMaterializedView:
     storage_name, storage, problem = None, None, None
     if link.catalog not in (None, tables.name) or len(link.namespace) != 1:
         identifier = ".".join(filter(None, (link.catalog, *link.namespace, link.name)))
@@ -259,7 +259,7 @@ def _load_registered(
                 storage = _open_table(tables, row, cache)
             except UnidentifiedError as error:
                 problem = f"its storage table {storage_name} cannot be read: {error}"
-    return MaterializedView(
+    return LoadedMaterializedView(
         name=view.row.name,
         layout=Layout.REGISTERED,
         row=view.row,
@@ -270,7 +270,7 @@ def _load_registered(
     )
 
 
-def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache) -> MaterializedView:
+def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache) -> LoadedMaterializedView:
     name = view.row.name
     location = AttachedView.of(view.metadata.properties).storage_table_location
     problem, storage = None, None
@@ -281,7 +281,7 @@ def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache
         problem = f"its storage table cannot be read: {error}"
     if storage is not None:
         AttachedStorage.of(storage.metadata.properties)  # raises if the list of refreshes is invalid
-    return MaterializedView(
+    return LoadedMaterializedView(
         name=name,
         layout=Layout.ATTACHED,
         row=view.row,
@@ -292,7 +292,7 @@ def _load_attached(store: MetastoreStore, view: LoadedView, cache: MetadataCache
     )
 
 
-def _load_table_layout(tables: TableOperations, row: Row, cache: MetadataCache) -> MaterializedView:
+def _load_table_layout(tables: TableOperations, row: Row, cache: MetadataCache) -> LoadedMaterializedView:
     name = row.name
     table = _open_table(tables, row, cache)
     text = table.metadata.properties.get(METADATA)
@@ -305,7 +305,7 @@ def _load_table_layout(tables: TableOperations, row: Row, cache: MetadataCache) 
         metadata = cache.view(location)
     except MetadataFileError as error:
         raise InvalidRefreshStateError(f"{METADATA}.associated-view-location", str(error)) from error
-    return MaterializedView(
+    return LoadedMaterializedView(
         name=name, layout=Layout.TABLE, row=row, metadata=metadata, storage_name=name, storage=table
     )
 
@@ -318,7 +318,7 @@ def _open_table(tables: TableOperations, row: Row, cache: MetadataCache) -> Tabl
 # -- The recorded refresh ---------------------------------------------------------------------------------------------
 
 
-def recorded_refresh(view: MaterializedView, snapshot: Snapshot | None) -> RecordedRefresh:
+def recorded_refresh(view: LoadedMaterializedView, snapshot: Snapshot | None) -> RecordedRefresh:
     """Return the recorded refresh that computed the rows of a snapshot of the storage table."""
     metadata = view.readable_storage().metadata
     if snapshot is None:
@@ -360,7 +360,7 @@ def session_settings(summary: Mapping[str, str]) -> dict[str, str]:
 
 
 def _decode_state(
-    view: MaterializedView, origin: Snapshot, snapshot: Snapshot, summary: dict[str, str]
+    view: LoadedMaterializedView, origin: Snapshot, snapshot: Snapshot, summary: dict[str, str]
 ) -> RefreshState | None:
     """Return the refresh state of `origin`, the snapshot that wrote the rows of `snapshot`; None if it has none."""
     if has_numbers_only(summary):
@@ -377,7 +377,7 @@ def _decode_state(
     return decode_by_number(summary, view.lineage_numbers()) if SEQUENCE_STATE in summary else None
 
 
-def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot) -> RefreshEntry | None:
+def _refresh_entry(view: LoadedMaterializedView, origin: Snapshot, snapshot: Snapshot) -> RefreshEntry | None:
     """The entry of the refresh that wrote a snapshot, from the list in the properties of an attached storage table."""
     metadata = view.readable_storage().metadata
     listed = AttachedStorage.of(metadata.properties)
@@ -393,7 +393,7 @@ def _refresh_entry(view: MaterializedView, origin: Snapshot, snapshot: Snapshot)
     return None
 
 
-def _default_database(view: MaterializedView, version_id: object) -> str:
+def _default_database(view: LoadedMaterializedView, version_id: object) -> str:
     """Return the database of unqualified names in a version of the definition."""
     evaluated = next(
         (version for version in view.metadata.versions if str(version.version_id) == str(version_id)), None

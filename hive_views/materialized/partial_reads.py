@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hive_views.identifiers import ViewName
     from hive_views.materialized.freshness.verdict import Freshness
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.refresh.scope import RefreshScope
 
 
@@ -60,7 +60,7 @@ class PartialReading:
     freshness: Freshness
 
 
-def may_have_fresh_partitions(view: MaterializedView, freshness: Freshness) -> bool:
+def may_have_fresh_partitions(view: LoadedMaterializedView, freshness: Freshness) -> bool:
     """Return whether some partitions of a stale materialized view may be fresh. Nothing is read."""
     is_partitioned = view.storage is not None and view.snapshot is not None and bool(partition_columns(view.storage))
     return is_partitioned and bool(changed_tables(freshness))

@@ -39,7 +39,7 @@ from hive_views.errors import (
 )
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.table import AssociatedView
-from hive_views.materialized.loading import MaterializedView, column_mismatch, recorded_refresh
+from hive_views.materialized.loading import LoadedMaterializedView, column_mismatch, recorded_refresh
 from hive_views.materialized.properties import (
     FORMAT_VERSION,
     check_settings,
@@ -70,7 +70,7 @@ _MAX_ATTEMPTS = 10
 
 def redefine(
     store: MetastoreStore,
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     definition: ViewDefinition,
     properties: Mapping[str, str],
 ) -> bool:
@@ -95,7 +95,7 @@ def redefine(
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 
-def _storage_steps(view: MaterializedView, is_changed: bool) -> list[str]:
+def _storage_steps(view: LoadedMaterializedView, is_changed: bool) -> list[str]:
     """Return the completed steps of an operation that changes the view after its storage table."""
     return [f"properties of the storage table of {view.name} were changed"] if is_changed else []
 
@@ -108,7 +108,7 @@ def _keep_schema(metadata: ViewMetadata, definition: ViewDefinition) -> Schema:
 
 def _redefine_table(
     store: MetastoreStore,
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     definition: ViewDefinition,
     properties: Mapping[str, str],
 ) -> bool:
@@ -134,7 +134,7 @@ def _redefine_table(
 
 def _swap_definition(
     store: MetastoreStore,
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     metadata: ViewMetadata,
     change: SetProperties,
 ) -> None:
@@ -171,7 +171,7 @@ def _swap_definition(
     raise AssertionError("unreachable: the loop either returns or raises")
 
 
-def set_properties(store: MetastoreStore, view: MaterializedView, change: SetProperties) -> bool:
+def set_properties(store: MetastoreStore, view: LoadedMaterializedView, change: SetProperties) -> bool:
     """Set and remove properties where the layout stores them; returns whether anything changed."""
     check_settings(change.updates, change.removals)
     if FORMAT_VERSION in change.updates:
@@ -189,7 +189,7 @@ def set_properties(store: MetastoreStore, view: MaterializedView, change: SetPro
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
 
-def _set_on_table(store: MetastoreStore, view: MaterializedView, change: SetProperties) -> bool:
+def _set_on_table(store: MetastoreStore, view: LoadedMaterializedView, change: SetProperties) -> bool:
     keys = change.updates.keys() | change.removals
     if keys & view.metadata.properties.keys():
         # An earlier release stored properties in the view's file, where they would reappear after a removal.
@@ -204,7 +204,7 @@ def _set_on_table(store: MetastoreStore, view: MaterializedView, change: SetProp
     return set_on_storage(view, change)
 
 
-def set_on_storage(view: MaterializedView, change: SetProperties) -> bool:
+def set_on_storage(view: LoadedMaterializedView, change: SetProperties) -> bool:
     """Set and remove properties of the storage table; returns whether anything changed."""
     if not change.updates and not change.removals:
         return False
@@ -272,7 +272,7 @@ def _schema_ids(metadata: TableMetadata) -> tuple[int, ...]:
 # -- Columns ----------------------------------------------------------------------------------------------------------
 
 
-def new_storage_columns(view: MaterializedView) -> Schema | None:
+def new_storage_columns(view: LoadedMaterializedView) -> Schema | None:
     """Return the columns that a refresh gives to the storage table; None if the definition's columns did not change."""
     problem = column_mismatch(view)
     if problem is None:

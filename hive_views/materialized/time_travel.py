@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.errors import NoSuchRefreshError
 from hive_views.identifiers import ViewName
-from hive_views.materialized.loading import MaterializedView, session_settings
+from hive_views.materialized.loading import LoadedMaterializedView, session_settings
 from hive_views.materialized.state.refresh_state import summary_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def format_time(timestamp_ms: int) -> str:
 
 
 def stored_rows(
-    view: MaterializedView, *, version: int | str | None = None, at_ms: int | None = None
+    view: LoadedMaterializedView, *, version: int | str | None = None, at_ms: int | None = None
 ) -> StoredSnapshot:
     """Return the current stored rows of a materialized view, or those of a snapshot, a branch or tag, or a time."""
     storage = view.readable_storage()

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from hive_views.errors import InvalidViewError, MetastoreRefusedError, after_steps
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidObjectException,
@@ -28,6 +29,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
 )
 from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.rows.row import CHANGE_TIME, Row
+from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spec.whole_numbers import whole_number
 
@@ -134,6 +136,17 @@ def check_partition_keys_unchanged(client: MetastoreClient, current: Row, table:
             f"it has {len(names)} partitions ({', '.join(names[:3])}{', …' if len(names) > 3 else ''}) by "
             f"{', '.join(f'{name} {kind}' for name, kind in before)}, and would have other partition columns "
             f"({columns}). Drop the partitions first, by ALTER VIEW … DROP PARTITION",
+        )
+
+
+def reject_partitions(store: MetastoreStore, name: ViewName) -> None:
+    """Reject a new query for a view whose partitions were added for the old one."""
+    row = store.get_row(name)
+    if row is not None and row.partition_keys and partition_values(store.client, row):
+        raise InvalidViewError(
+            str(name),
+            f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "
+            "PARTITION, or keep them with CREATE OR REPLACE VIEW … PARTITIONED ON",
         )
 
 

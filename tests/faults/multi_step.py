@@ -70,7 +70,7 @@ def _describe(world: World, name: str) -> str:
         with suppress(NotMaterializedError):
             view = catalog.materialized.load(identifier)
             assert view.storage is not None, view.problem
-            state = catalog.materialized.reading(identifier)
+            state = catalog.materialized.load(identifier).reading()
             stored = sorted(map(str, view.storage.scan().to_arrow().to_pylist()))
             description += [view.layout.value, view.version.sql_representations[0].sql, stored, state.from_storage]
     return str(description).replace(world.database, "DATABASE")
@@ -92,7 +92,7 @@ def _materialized(layout: str) -> Prepare:
     def prepare(world: World) -> None:
         _sales(world)
         _create(layout)(world.direct, world)
-        world.direct.materialized.refresh((world.database, "mv"), DuckEngine(world.direct))
+        world.direct.materialized.load((world.database, "mv")).refresh(DuckEngine(world.direct))
 
     return prepare
 
@@ -108,7 +108,7 @@ def _materialized_with_dependent(layout: str) -> Prepare:
 def _detached(layout: str) -> Prepare:
     def prepare(world: World) -> None:
         _materialized(layout)(world)
-        world.direct.materialized.to_plain_view((world.database, "mv"))
+        world.direct.materialized.load((world.database, "mv")).to_plain_view()
 
     return prepare
 
@@ -119,16 +119,16 @@ def _plain(world: World) -> None:
 
 
 def _replace(catalog: HiveViewCatalog, world: World) -> object:
-    return catalog.materialized.replace((world.database, "mv"), "SELECT id FROM sales", properties=PROPERTIES)
+    return catalog.materialized.load((world.database, "mv")).replace("SELECT id FROM sales", properties=PROPERTIES)
 
 
 def _set_properties(catalog: HiveViewCatalog, world: World) -> object:
-    return catalog.materialized.set_properties((world.database, "mv"), PROPERTIES)
+    return catalog.materialized.load((world.database, "mv")).set_properties(PROPERTIES)
 
 
 def _drop_materialized(*, cascade: bool = False) -> Step:
-    return lambda catalog, world: catalog.materialized.drop(
-        (world.database, "mv"), behavior="cascade" if cascade else ""
+    return lambda catalog, world: catalog.materialized.load((world.database, "mv")).drop(
+        behavior="cascade" if cascade else ""
     )
 
 
@@ -229,7 +229,7 @@ MULTI_STEP_OPERATIONS = (
         _operation(
             f"mv plain, {layout}",
             _materialized(layout),
-            lambda catalog, world: catalog.materialized.to_plain_view((world.database, "mv")),
+            lambda catalog, world: catalog.materialized.load((world.database, "mv")).to_plain_view(),
             (NotMaterializedError,),
         )
         for layout in LAYOUTS[:2]

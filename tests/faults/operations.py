@@ -224,17 +224,17 @@ def _refresh(layout: str, *, stages: bool = False) -> Operation:
         if stages:
             begin()
         engine = _MarkingEngine(catalog, (lambda: None) if stages else begin)
-        return catalog.materialized.refresh((world.database, MATERIALIZED), engine)
+        return catalog.materialized.load((world.database, MATERIALIZED)).refresh(engine)
 
     def continue_with(catalog: HiveViewCatalog, world: World) -> object:
         catalog.load_table((world.database, "sales")).append(rows((4, "c", 40)))
-        return catalog.materialized.refresh((world.database, MATERIALIZED), DuckEngine(catalog))
+        return catalog.materialized.load((world.database, MATERIALIZED)).refresh(DuckEngine(catalog))
 
     def read(world: World, labels: Labels) -> DatabaseContent:
         """Return what readers get; unpublished data files do not count."""
         view = world.direct.materialized.load((world.database, MATERIALIZED))
         assert view.storage is not None
-        seen = world.direct.materialized.reading((world.database, MATERIALIZED))
+        seen = world.direct.materialized.load((world.database, MATERIALIZED)).reading()
         found = sorted(map(str, view.storage.scan().to_arrow().to_pylist()))
         texts = [item.sql for item in view.version.sql_representations]
         shown = str((found, texts, seen.from_storage, view.metadata.view_uuid))

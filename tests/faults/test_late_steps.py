@@ -84,7 +84,7 @@ def test_request_that_arrives_twice(
 
 
 def _drop(catalog: HiveViewCatalog, world: World) -> object:
-    return catalog.materialized.drop((world.database, "mv"))
+    return catalog.materialized.load((world.database, "mv")).drop()
 
 
 def _run(name: str) -> Step:

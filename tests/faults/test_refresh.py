@@ -46,7 +46,7 @@ def view(catalog: HiveViewCatalog, database: str) -> tuple[str, str]:
     table.append(pa.table({"id": list(range(ROWS))}, schema=SCHEMA.as_arrow()))
     name = (database, "mv")
     catalog.materialized.create(name, "SELECT id FROM t", layout="attached")
-    catalog.materialized.refresh(name, DuckEngine(catalog))
+    catalog.materialized.load(name).refresh(DuckEngine(catalog))
     return name
 
 
@@ -54,7 +54,7 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
     """Refresh by the faulty catalog, and compare the reported outcome with the state read by the other one."""
     engine = Remembering(faulty)
     try:
-        faulty.materialized.refresh(view, engine, mode=Mode.FULL)
+        faulty.materialized.load(view).refresh(engine, mode=Mode.FULL)
         outcome = "done"
     except CommitStateUnknownException:
         outcome = "unknown"
@@ -71,7 +71,7 @@ def refresh_and_compare(plain: HiveViewCatalog, faulty: HiveViewCatalog, view: t
 def test_failed_refresh_leaves_no_files(catalog: HiveViewCatalog, view: tuple[str, str]) -> None:
     """Each commit to the staging row writes a metadata file."""
     assert refresh_and_compare(catalog, catalog, view) == "done"
-    assert catalog.materialized.orphans(view, older_than_ms=0).files == ()
+    assert catalog.materialized.load(view).orphans(older_than_ms=0).files == ()
 
 
 @pytest.mark.parametrize("action", [DropRequest(), DropReply()], ids=["request lost", "reply lost"])
@@ -82,7 +82,7 @@ def test_attached_refresh_with_failing_drop_of_staging_row(
     faulty = open_catalog({"uri": proxy.uri})
     proxy.on(DROP_TABLE, action)
     assert refresh_and_compare(catalog, faulty, view) == "done"
-    assert len(catalog.materialized.remove_orphans(view, older_than_ms=0).rows) == isinstance(action, DropRequest)
+    assert len(catalog.materialized.load(view).remove_orphans(older_than_ms=0).rows) == isinstance(action, DropRequest)
     assert len(catalog.list_tables(view[0])) == 1
 
 

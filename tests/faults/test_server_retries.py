@@ -61,7 +61,7 @@ def test_attached_storage_commit_with_concurrent_property_change(
     name = (database, "mv")
     catalog.create_table((database, "sales"), SALES).append(rows((1, "a", 10)))
     catalog.materialized.create(name, "SELECT id, amount FROM sales", layout="attached")
-    catalog.materialized.refresh(name, DuckEngine(catalog))
+    catalog.materialized.load(name).refresh(DuckEngine(catalog))
     storage = behind().materialized.load(name).storage
     assert storage is not None
     proxy.on(ALTER_TABLE, Duplicate())

@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -226,13 +227,14 @@ def on_check(database: str) -> dict[str, Any]:
     """Return the problems of each view of a database (`deps check`)."""
     return {
         str(item.view): [[problem.validity.value, problem.text] for problem in item.problems]
-        for item in CATALOG.check_views(database)
+        for item in getattr(CATALOG, "dependencies", CATALOG).check_views(database)
     }
 
 
 def on_partitions(name: str) -> list[Any]:
     """Return the partitions of a view, and whether each one is stale."""
-    return [[list(item.partition), item.stale] for item in CATALOG.marked_partitions(name)]
+    marked = CATALOG.partitions.marked if hasattr(CATALOG, "partitions") else CATALOG.marked_partitions
+    return [[list(item.partition), item.stale] for item in marked(name)]
 
 
 def on_rows(names: list[str]) -> dict[str, str]:
@@ -249,21 +251,29 @@ def on_create_materialized(name: str, sql: str, **options: Any) -> None:
     CATALOG.materialized.create(name, sql, **options)
 
 
+def _of_materialized(name: str, method: str) -> Callable[..., Any]:
+    """Return a method of a materialized view; in the older version those of the catalog take its name."""
+    of_catalog = getattr(CATALOG.materialized, method, None)
+    if of_catalog is None:
+        return getattr(CATALOG.materialized.load(name), method)
+    return partial(of_catalog, name)
+
+
 def on_replace_materialized(name: str, sql: str) -> None:
     """Replace the query of a materialized view."""
-    CATALOG.materialized.replace(name, sql)
+    _of_materialized(name, "replace")(sql)
 
 
 def on_refresh(name: str) -> str:
     """Refresh a materialized view; return how."""
-    [report] = CATALOG.materialized.refresh(name, DuckEngine(CATALOG, can_replace_keys=True))
+    [report] = _of_materialized(name, "refresh")(DuckEngine(CATALOG, can_replace_keys=True))
     return report.action
 
 
 def on_freshness(name: str) -> list[Any]:
     """Return the verdict about the stored rows, the reasons, and how earlier refreshes computed them."""
     freshness = CATALOG.materialized.freshness(name)
-    return [freshness.verdict.value, [item.action for item in CATALOG.materialized.refreshes(name)]]
+    return [freshness.verdict.value, [item.action for item in _of_materialized(name, "refreshes")()]]
 
 
 def on_stored(name: str) -> list[list[Any]]:
@@ -279,7 +289,7 @@ def on_query(sql: str, tables: dict[str, str]) -> list[list[Any]]:
 
 def on_drop_materialized(name: str) -> None:
     """Drop a materialized view."""
-    CATALOG.materialized.drop(name)
+    _of_materialized(name, "drop")()
 
 
 # -- Imports -----------------------------------------------------------------------------------------------------------

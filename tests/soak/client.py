@@ -177,7 +177,7 @@ class Client:
             engine = RecordingEngine(
                 self._catalog, lambda staged: self._ledger.note(self._client, number, event="staged", staged=staged)
             )
-            [report] = self._catalog.materialized.refresh(self._identifier(name), engine, mode=Mode.FULL)
+            [report] = self._catalog.materialized.load(self._identifier(name)).refresh(engine, mode=Mode.FULL)
             result.update(snapshot=report.snapshot_id, rows=report.rows)
 
     def _list(self, number: int) -> None:

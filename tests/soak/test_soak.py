@@ -107,11 +107,11 @@ class Soak:
         with HiveViewCatalog("prod", **self.cluster.properties) as catalog:
             for name in MATERIALIZED:
                 identifier = (self.database, name)
-                removed = catalog.materialized.remove_orphans(identifier, older_than_ms=0)
+                removed = catalog.materialized.load(identifier).remove_orphans(older_than_ms=0)
                 for kind in ("snapshots", "rows", "files"):
                     key = f"{kind} of {name}"
                     self.measurements.orphans[key] = len(getattr(removed, kind))
-                remaining = catalog.materialized.orphans(identifier, older_than_ms=0)
+                remaining = catalog.materialized.load(identifier).orphans(older_than_ms=0)
                 # Further commits of a table expire its oldest metadata files, which may be listed.
                 assert (remaining.snapshots, remaining.rows) == ((), ())
                 storage = catalog.materialized.load(identifier).storage

@@ -119,7 +119,7 @@ def show_tree(catalog: HiveViewCatalog, name: ViewArgument, *, up: bool = False,
     root = ViewName.parse(name, catalog=catalog.name)
     directions = [Direction.UP] * up + [Direction.DOWN] * down
     trees = tuple(
-        DependencyTree(direction, tree(catalog.picture_of(name, direction), [root], direction))
+        DependencyTree(direction, tree(catalog.dependencies.picture_of(name, direction), [root], direction))
         for direction in directions or Direction
     )
     if all(len(item.lines) == 1 and item.lines[0].kind == "missing" for item in trees):
@@ -216,7 +216,7 @@ def show_graph(
     for database in databases:
         catalog.load_namespace_properties(database)  # a missing database would be drawn as an empty picture
     with bar("checking") as advance:
-        picture = catalog.picture(
+        picture = catalog.dependencies.picture(
             *databases, check=not unchecked, with_columns=format == "html" and not without_columns, progress=advance
         )
     graph = DependencyGraph(
@@ -297,7 +297,7 @@ def show_impact(
     columns = [_column(value, "--column") for value in column] or None
     if edits:
         columns = _edited_columns(catalog, name, add_column, change_column, drop_column)
-    views = catalog.impact(name, columns)
+    views = catalog.dependencies.impact(name, columns)
     return ImpactReport(
         ViewName.parse(name, catalog=catalog.name),
         None if columns is None else tuple(columns),
@@ -382,12 +382,14 @@ def check(
     """
     views: tuple[CheckedView, ...]
     if name is not None and "." in name:
-        views = (catalog.check_view(name),)
+        views = (catalog.dependencies.check_view(name),)
     else:
         if name is not None:
             catalog.load_namespace_properties(name)  # a missing database would be reported as one without views
         with bar("checking") as advance:
-            views = catalog.check_views(*([] if name is None else [name]), workers=workers, progress=advance)
+            views = catalog.dependencies.check_views(
+                *([] if name is None else [name]), workers=workers, progress=advance
+            )
     counts = Counter(view.validity.value for view in views)
     failed = sum(view.validity.value != "valid" if strict else view.validity.is_unreadable for view in views)
     findings = None
@@ -454,7 +456,7 @@ def recompile(
     names: Sequence[str] = views
     if database is not None:
         iceberg_views = {".".join(name) for name in catalog.list_views(database)}
-        names = [str(name) for name in catalog.graph(database).order() if str(name) in iceberg_views]
+        names = [str(name) for name in catalog.dependencies.graph(database).order() if str(name) in iceberg_views]
     return RecompileReport(tuple(_recompile_view(catalog, name) for name in names))
 
 
@@ -548,7 +550,7 @@ def show_partitions(
     if stale:
         if values:
             raise UsageError("COLUMN=VALUE", "--stale examines all partitions: leave the values out")
-        marked = catalog.marked_partitions(name)
+        marked = catalog.partitions.marked(name)
         return {"name": name, "marked": len(marked), "partitions": [item for item in marked if item.stale is not False]}
     partition = {}
     for text in values:
@@ -556,7 +558,7 @@ def show_partitions(
         if not column or not sign:
             raise UsageError("COLUMN=VALUE", f"{text!r} is no column and value: write ds=2026-01-01")
         partition[column] = value
-    return catalog.partition_dependencies(name, partition)
+    return catalog.partitions.dependencies(name, partition)
 
 
 def print_partition_result(value: PartitionDependencies | dict[str, Any]) -> None:

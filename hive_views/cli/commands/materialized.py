@@ -231,7 +231,9 @@ def refresh_materialized(
     )
     with engine as spark_engine:
         if names is None:
-            reports = catalog.materialized.refresh(str(name), spark_engine, mode=mode, cascade=cascade, progress=emit)
+            reports = catalog.materialized.load(str(name)).refresh(
+                spark_engine, mode=mode, cascade=cascade, progress=emit
+            )
             return RefreshResult(tuple(map(_refreshed, reports)))
         outcomes = catalog.materialized.refresh_many(
             [item.identifier for item in names], spark_engine, mode=mode, parallel=parallel, progress=emit
@@ -254,7 +256,6 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
     current = None if view.snapshot is None else view.snapshot.snapshot_id
     log = () if view.storage is None else view.storage.metadata.snapshot_log
     since = {entry.snapshot_id: entry.timestamp_ms for entry in reversed(log)}
-    refreshes = catalog.materialized.refreshes(name)
     return StoredRefreshes(
         str(view.name),
         tuple(
@@ -272,9 +273,9 @@ def materialized_refreshes(catalog: HiveViewCatalog, name: NameArgument) -> Stor
                 written=item.written,
                 bytes=item.bytes,
             )
-            for item in refreshes
+            for item in view.refreshes()
         ),
-        tuple(catalog.materialized.failed_refreshes(name)),
+        tuple(view.failed_refreshes()),
     )
 
 
@@ -302,8 +303,8 @@ def materialized_rows(
     except UsageError as error:
         raise UsageError("--at", error.reason) from None
     wanted = int(version) if version is not None and version.isascii() and version.isdecimal() else version
-    stored = catalog.materialized.stored(name, version=wanted, at_ms=at_ms)
-    storage = catalog.materialized.load(name).storage
+    view = catalog.materialized.load(name)
+    stored, storage = view.stored(version=wanted, at_ms=at_ms), view.storage
     if storage is None:
         raise RefreshError(str(stored.view), "its storage is gone")
     if stored.snapshot_id is None or stored.timestamp_ms is None:
@@ -337,7 +338,7 @@ def expire_rows(
         older_than: How many hours ago they must have been replaced. Queries that still read them fail.
         keep: How many of the last snapshots to keep in any case.
     """
-    expired = catalog.materialized.expire(name, older_than_ms=int(older_than * 3_600_000), keep=keep)
+    expired = catalog.materialized.load(name).expire(older_than_ms=int(older_than * 3_600_000), keep=keep)
     return ExpiredRows(name.lower(), expired.snapshots, expired.files, tuple(map(str, expired.kept)))
 
 
@@ -500,7 +501,8 @@ def replace_materialized(
         dialect: The SQL dialect of the query.
     """
     properties = parse_properties(property, "--property")
-    done = catalog.materialized.replace(name, read_query(sql, file), properties=properties, dialect=dialect)
+    query = read_query(sql, file)
+    done = catalog.materialized.load(name).replace(query, properties=properties, dialect=dialect)
     return Changed(name.lower(), "replaced" if done else "unchanged")
 
 
@@ -520,13 +522,13 @@ def set_materialized(
     updates = parse_properties(property, "--property")
     if not updates and not unset:
         raise UsageError("--property", "name what to set, or with --unset what to remove")
-    done = catalog.materialized.set_properties(name, updates, removals=unset)
+    done = catalog.materialized.load(name).set_properties(updates, removals=unset)
     return Changed(name.lower(), "changed" if done else "unchanged")
 
 
 def to_plain(catalog: HiveViewCatalog, name: NameArgument) -> Changed:
     """Make a materialized view a plain one. No row is copied or deleted: its storage is kept for mv back."""
-    catalog.materialized.to_plain_view(name)
+    catalog.materialized.load(name).to_plain_view()
     return Changed(name.lower(), "plain")
 
 
@@ -601,7 +603,7 @@ def materialized_status(catalog: HiveViewCatalog, name: str) -> MaterializedStat
         max_staleness_ms=view.max_staleness_ms,
         allow_stale_data=view.allow_stale_data,
         failure=last_failure(view, freshness.refreshed_ms),
-        stale_partitions=None if freshness.is_fresh else catalog.materialized.stale_partitions(name),
+        stale_partitions=None if freshness.is_fresh else view.stale_partitions(),
     )
 
 
@@ -610,7 +612,7 @@ def explain_refresh(catalog: HiveViewCatalog, name: NameArgument) -> RefreshExpl
 
     The settings of the last refresh are assumed, and an engine that can replace the rows with some keys, as Spark 4.
     """
-    return catalog.materialized.explain(name)
+    return catalog.materialized.load(name).explain()
 
 
 def list_materialized(catalog: HiveViewCatalog, namespace: NamespaceArgument) -> MaterializedList:
@@ -634,7 +636,7 @@ def drop_materialized(
     """
     if restrict and cascade:
         raise InvalidPropertyError("cascade", True, "a drop is either restricted or cascades")
-    report = catalog.materialized.drop(name, behavior="restrict" if restrict else "cascade" if cascade else "")
+    report = catalog.materialized.load(name).drop(behavior="restrict" if restrict else "cascade" if cascade else "")
     remaining = tuple(location for step in report.steps for location in step.remaining_files)
     return DroppedMaterialized(name.lower(), remaining)
 
@@ -797,9 +799,9 @@ def orphans(
         remove: Remove what is listed.
         older_than: Minimum age in hours. A running refresh has such files, too.
     """
-    views = catalog.materialized
-    collect = views.remove_orphans if remove else views.orphans
-    garbage = collect(name, older_than_ms=int(older_than * _HOUR_MS))
+    view = catalog.materialized.load(name)
+    collect = view.remove_orphans if remove else view.orphans
+    garbage = collect(older_than_ms=int(older_than * _HOUR_MS))
     return {"view": name.lower(), **_garbage_fields(garbage, "snapshots", "rows", "files"), "removed": remove}
 
 

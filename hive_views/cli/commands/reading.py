@@ -352,7 +352,7 @@ def show_view(
         return plain
     metadata = view.metadata
     database, short_name = view.name()
-    checked = catalog.check_view(name)
+    checked = catalog.dependencies.check_view(name)
     return ViewDetails(
         view=view_name(view),
         database=database,
@@ -373,7 +373,7 @@ def show_view(
         problems=checked.problems,
         properties=dict(metadata.properties),
         history=tuple(_history_entries(metadata)),
-        engines=catalog.check_engines(name) if engines else None,
+        engines=catalog.dependencies.check_engines(name) if engines else None,
     )
 
 
@@ -385,7 +385,7 @@ def _show_plain_view(catalog: HiveViewCatalog, name: str) -> PlainViewDetails | 
     row = catalog.store.get_row(ViewName.parse(name, catalog=catalog.name))
     if row is None or row.kind is not RowKind.HIVE_VIEW:
         return None
-    checked = catalog.check_view(str(row.name))
+    checked = catalog.dependencies.check_view(str(row.name))
     return PlainViewDetails(
         view=str(row.name),
         kind=_kind_of(row),

@@ -344,7 +344,7 @@ def drop_view(
         else:
             location = _view_location(catalog, name)
         if dry_run:
-            plan = catalog.plan_drop(name, behavior=behavior)
+            plan = catalog.dependencies.plan_drop(name, behavior=behavior)
             return Dropped(
                 **names,
                 outcome="would be refused" if plan.is_rejected else "would be dropped",

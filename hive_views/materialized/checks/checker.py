@@ -26,7 +26,7 @@ from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.analysis.references import find_nondeterminism
 
 if TYPE_CHECKING:
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.metastore.rows.row import Row
     from hive_views.metastore.store import MetastoreStore
 
@@ -63,7 +63,7 @@ class FreshnessChecker:
         except HiveViewsError:
             return ()  # the check reports what is wrong
 
-    def sources(self, view: MaterializedView, rows: RowCache) -> Sources:
+    def sources(self, view: LoadedMaterializedView, rows: RowCache) -> Sources:
         """Return the current state of a materialized view's sources."""
         row = None if view.layout is Layout.TABLE else view.row
         sources = observe_sources(self.lineage_reader, self.metadata_cache, rows, view.name, row, view.metadata)
@@ -72,7 +72,7 @@ class FreshnessChecker:
 
     def check(
         self,
-        view: MaterializedView,
+        view: LoadedMaterializedView,
         rows: RowCache | None = None,
         now_ms: int | None = None,
         max_staleness_ms: int | None = None,
@@ -84,7 +84,9 @@ class FreshnessChecker:
         now = int(time.time() * 1000) if now_ms is None else now_ms
         return sources, decide(refresh, sources.observed, now_ms=now, max_staleness_ms=staleness)
 
-    def _with_functions(self, view: MaterializedView, refresh: RecordedRefresh, sources: Sources) -> RecordedRefresh:
+    def _with_functions(
+        self, view: LoadedMaterializedView, refresh: RecordedRefresh, sources: Sources
+    ) -> RecordedRefresh:
         """A recorded refresh with the nondeterministic functions of the definition, if its writer recorded none."""
         if refresh.state is None:
             return refresh

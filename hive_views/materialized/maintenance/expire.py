@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.metastore.store import MetastoreStore
 
 EXPIRE_OLDER_THAN_MS = 5 * 24 * 3600 * 1000
@@ -68,7 +68,7 @@ class AssertRefs(AssertTableUUID):
             raise CommitFailedException("its branches or tags changed concurrently")
 
 
-def expire(store: MetastoreStore, view: MaterializedView, *, older_than_ms: int, keep: int) -> Expired:
+def expire(store: MetastoreStore, view: LoadedMaterializedView, *, older_than_ms: int, keep: int) -> Expired:
     """Expire snapshots that stopped being current at least `older_than_ms` ago, except the last `keep`."""
     if keep < 1:
         raise InvalidPropertyError("keep", str(keep), "the current rows are always kept: keep at least 1")

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from hive_views.io.metadata_files import MetadataFiles
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
 
@@ -126,7 +126,7 @@ class Garbage:
 
 
 def find_view_garbage(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, *, older_than_ms: int
+    store: MetastoreStore, tables: TableOperations, view: LoadedMaterializedView, *, older_than_ms: int
 ) -> Garbage:
     """Find what interrupted refreshes of a materialized view left behind."""
     if view.storage is None:
@@ -154,7 +154,7 @@ def find_view_garbage(
 
 
 def remove_view_garbage(
-    store: MetastoreStore, tables: TableOperations, view: MaterializedView, *, older_than_ms: int
+    store: MetastoreStore, tables: TableOperations, view: LoadedMaterializedView, *, older_than_ms: int
 ) -> Garbage:
     """Remove what `find_view_garbage` finds, and return what was removed."""
     garbage = find_view_garbage(store, tables, view, older_than_ms=older_than_ms)
@@ -193,7 +193,7 @@ def _staging_age_ms(store: MetastoreStore, tables: TableOperations, name: ViewNa
 
 
 def _unnamed_files(
-    store: MetastoreStore, view: MaterializedView, storage: Table, until_ms: int
+    store: MetastoreStore, view: LoadedMaterializedView, storage: Table, until_ms: int
 ) -> tuple[tuple[str, ...], tuple[KeptItem, ...]]:
     """Files in a storage table's directory that it does not name; none if other tables may have some there."""
     metadata = storage.metadata

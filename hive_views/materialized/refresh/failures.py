@@ -21,7 +21,7 @@ from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.metastore.store import MetastoreStore
 
 logger = logging.getLogger(__name__)
@@ -60,13 +60,15 @@ def failed_refreshes(properties: Mapping[str, str]) -> tuple[FailedRefresh, ...]
         return ()
 
 
-def last_failure(view: MaterializedView, refreshed_ms: int | None) -> FailedRefresh | None:
+def last_failure(view: LoadedMaterializedView, refreshed_ms: int | None) -> FailedRefresh | None:
     """Return the last failed refresh, if it started after the refresh that wrote the rows."""
     failures = failed_refreshes(view.properties)
     return failures[-1] if failures and failures[-1].started_ms > (refreshed_ms or 0) else None
 
 
-def record_failure(store: MetastoreStore, view: MaterializedView, started_ms: int, seconds: float, error: str) -> None:
+def record_failure(
+    store: MetastoreStore, view: LoadedMaterializedView, started_ms: int, seconds: float, error: str
+) -> None:
     """Record that a refresh failed. If that fails as well, the failure of the refresh is reported alone."""
     text = " ".join(error.split())[:_MAX_ERROR]
     try:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hive_views.errors import HiveViewsError
+from hive_views.errors import HiveViewsError, RefreshConflictError, RefreshError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.loading import is_materialized
-from hive_views.materialized.refresh.actions import Action
-from hive_views.materialized.refresh.refresh import RefreshReport
+from hive_views.materialized.refresh.actions import Action, Mode
+from hive_views.materialized.refresh.failures import record_failure
+from hive_views.materialized.refresh.refresh import RefreshReport, refresh
+from hive_views.materialized.refresh.scope import RefreshScope
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spec.staleness_policy import METADATA
 
 if TYPE_CHECKING:
-    from hive_views.materialized.checks.checker import FreshnessChecker
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.refresh.request import Engine
+    from hive_views.materialized.services import MaterializedServices
 
 
 class SourceGraph:
@@ -29,12 +33,10 @@ class SourceGraph:
         ordered: The materialized views that were visited, each after those that it reads.
     """
 
-    def __init__(
-        self, checker: FreshnessChecker, rows: RowCache, load: Callable[[ViewName, RowCache], MaterializedView]
-    ) -> None:
-        self._checker = checker
+    def __init__(self, services: MaterializedServices, rows: RowCache) -> None:
+        self._services = services
+        self._checker = services.checker
         self._rows = rows
-        self._load = load
         self._visited: dict[ViewName, set[ViewName]] = {}
         self.ordered: list[ViewName] = []
 
@@ -67,7 +69,7 @@ class SourceGraph:
             if METADATA not in row.parameters:
                 return [], False
             rows = self._rows.shared()
-            observed = self._checker.sources(self._load(name, rows), rows).observed
+            observed = self._checker.sources(self._services.load(name, rows), rows).observed
             return [source.name for source in observed.sources], True
         if not row.kind.is_view:
             return [], False
@@ -75,6 +77,23 @@ class SourceGraph:
             self._checker.metadata_cache.view(row.metadata_location or "")
         )
         return [item.name for item in self._checker.lineage_reader.read(row, self._rows.get).dependencies], is_stored
+
+
+def materialized_sources(services: MaterializedServices, name: ViewName) -> list[ViewName]:
+    """Return the materialized views among the sources of a view, each before those of them that read it."""
+    graph = SourceGraph(services, services.checker.rows())
+    needed = graph.materialized_sources(name)
+    return [item for item in graph.ordered if item in needed]
+
+
+def sources_among(
+    services: MaterializedServices, names: Sequence[ViewName], rows: RowCache
+) -> dict[ViewName, set[ViewName]]:
+    """Return the materialized views among the sources of each view, in the order of their dependencies."""
+    graph = SourceGraph(services, rows)
+    sources = {name: graph.materialized_sources(name) for name in names}
+    ordered = [*(name for name in graph.ordered if name in sources), *names]  # names that are gone come last
+    return {name: sources[name] for name in ordered}
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,48 @@ class RefreshOutcome:
         if self.report is not None:
             return self.report.why
         return str(self.error) if self.error is not None else f"the refresh of {self.skipped_for} failed"
+
+
+def refresh_views(
+    services: MaterializedServices,
+    names: Sequence[ViewName],
+    engine: Engine,
+    *,
+    mode: Mode = Mode.AUTO,
+    parallel: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> list[RefreshOutcome]:
+    """Refresh several materialized views, each once and after those among them that it reads."""
+    sources = sources_among(services, names, services.checker.rows()) if len(names) > 1 else {}
+    numbers = itertools.count(1)
+
+    def refresh_one(name: ViewName) -> RefreshReport:
+        item_progress = progress
+        if progress is not None and len(names) > 1:
+            item_progress = _with_prefix(progress, f"[{next(numbers)}/{len(names)}] ")
+        view, started_ms, started = services.load(name), int(time.time() * 1000), time.monotonic()
+        scope = RefreshScope(services.store, services.tables, view, services.checker, engine)
+        try:
+            return refresh(scope, mode, item_progress)
+        except (RefreshError, SqlError) as error:
+            record_failure(services.store, view, started_ms, time.monotonic() - started, error.reason)
+            raise
+
+    return refresh_in_order([*filter(names.__contains__, sources)] or names, sources, refresh_one, parallel)
+
+
+def completed_reports(outcomes: Sequence[RefreshOutcome]) -> list[RefreshReport]:
+    """Return the reports of refreshes that belong together; raises the error of the one that failed."""
+    reports = [outcome.report for outcome in outcomes if outcome.report is not None]
+    for outcome in outcomes:
+        if outcome.error is not None:
+            if isinstance(outcome.error, (RefreshError, RefreshConflictError)):
+                outcome.error.completed = tuple(f"{report.name}: {report.action}" for report in reports)
+            outcome.error.add_completed_steps(
+                *(f"{report.name} was refreshed" for report in reports if report.action is not Action.UNCHANGED)
+            )
+            raise outcome.error
+    return reports
 
 
 def refresh_in_order(
@@ -148,3 +209,7 @@ def _submit(
     except HiveViewsError as error:
         future.set_exception(error)
     return future
+
+
+def _with_prefix(progress: Callable[[str], None], prefix: str) -> Callable[[str], None]:
+    return lambda line: progress(f"{prefix}{line}")

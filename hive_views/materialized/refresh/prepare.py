@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from hive_views.materialized.checks.sources import Sources
     from hive_views.materialized.freshness.verdict import Freshness, RecordedRefresh
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.refresh.scope import RefreshScope
     from hive_views.metastore.queries import RowCache
     from hive_views.sql.analysis.incremental import IncrementalQuery
@@ -215,7 +215,7 @@ def _with_stored_rows(plans: Iterable[RefreshPlan], storages: Sequence[StoredSou
         yield plan
 
 
-def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> None:
+def _check_storage(view: LoadedMaterializedView, properties: Mapping[str, str]) -> None:
     """Reject a table that is not the view's storage table, or whose writes are visible at once."""
     name = view.storage_name or "its storage"
     owner = properties.get(STORAGE_OF)
@@ -234,7 +234,7 @@ def _check_storage(view: MaterializedView, properties: Mapping[str, str]) -> Non
         )
 
 
-def _check_sources(view: MaterializedView, sources: Sources, settings: Mapping[str, str]) -> None:
+def _check_sources(view: LoadedMaterializedView, sources: Sources, settings: Mapping[str, str]) -> None:
     """Reject missing or unreadable sources, and settings under which the rows would not be the definition's."""
     missing = [*sources.observed.missing, *sources.observed.unreadable]
     if missing:
@@ -251,7 +251,7 @@ def _check_sources(view: MaterializedView, sources: Sources, settings: Mapping[s
         )
 
 
-def _check_leaves(view: MaterializedView, sources: Sources, leaves: IncrementalQuery) -> None:
+def _check_leaves(view: LoadedMaterializedView, sources: Sources, leaves: IncrementalQuery) -> None:
     """Reject a text with the old name of a renamed table: freshness finds it by UUID, but the text cannot be run."""
     for leaf in leaves.leaves:
         name = ViewName(*leaf.name)

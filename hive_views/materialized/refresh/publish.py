@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table.update import TableUpdate
 
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.state.refresh_state import RefreshState
     from hive_views.metastore.store import MetastoreStore
 
@@ -58,7 +58,7 @@ class StagedRows:
 
 def publish(
     store: MetastoreStore,
-    view: MaterializedView,
+    view: LoadedMaterializedView,
     staged: StagedRows,
     state: RefreshState,
     properties: Mapping[str, str],
@@ -99,7 +99,7 @@ def publish(
         ) from error
 
 
-def discard_snapshot(store: MetastoreStore, view: MaterializedView, staged: StagedRows) -> bool:
+def discard_snapshot(store: MetastoreStore, view: LoadedMaterializedView, staged: StagedRows) -> bool:
     """Remove a staged snapshot with the files that only it has; returns whether it was removed."""
     table, snapshot = staged.table, staged.snapshot
     if staged.columns is not None or view.layout is Layout.ATTACHED:

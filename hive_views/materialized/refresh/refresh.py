@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from hive_views.materialized.freshness.verdict import ObservedState
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.refresh.plan import RefreshPlan
     from hive_views.materialized.refresh.prepare import Observation, PreparedRefresh
     from hive_views.materialized.refresh.request import StagingRequest
@@ -133,7 +133,7 @@ def refresh(
 class _Progress:
     """Reports the steps of a refresh, and measures its time."""
 
-    def __init__(self, view: MaterializedView, progress: Callable[[str], None] | None) -> None:
+    def __init__(self, view: LoadedMaterializedView, progress: Callable[[str], None] | None) -> None:
         self.started_ms = int(time.time() * 1000)
         self._name = view.name
         self._progress = progress
@@ -149,7 +149,7 @@ class _Progress:
 
 
 def _report(
-    view: MaterializedView, action: Action, why: str, snapshot: Snapshot | None, seconds: float
+    view: LoadedMaterializedView, action: Action, why: str, snapshot: Snapshot | None, seconds: float
 ) -> RefreshReport:
     summary = summary_of(snapshot)
     is_written = action is not Action.UNCHANGED
@@ -176,7 +176,7 @@ class SourceNumbers:
     """Properties that the storage table gets in the commit that publishes the rows."""
 
 
-def number_sources(store: MetastoreStore, view: MaterializedView, observed: ObservedState) -> SourceNumbers:
+def number_sources(store: MetastoreStore, view: LoadedMaterializedView, observed: ObservedState) -> SourceNumbers:
     """Assign sequence numbers to all sources, and store them before a refresh state refers to them.
 
     They are stored in the view; in the layout `table`, the commit that publishes the rows stores them.
@@ -321,7 +321,7 @@ def _staged_snapshot(metadata: TableMetadata, snapshot_id: int | None, refresh_i
     return None
 
 
-def _refresh_state(view: MaterializedView, observed: ObservedState, started_ms: int) -> RefreshState:
+def _refresh_state(view: LoadedMaterializedView, observed: ObservedState, started_ms: int) -> RefreshState:
     """Return the state that a refresh records."""
     has_uuids = SequenceIds.of(view.properties) is not SequenceIds.ONLY
     return RefreshState(

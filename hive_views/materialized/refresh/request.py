@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hive_views.materialized.checks.inline import StoredSource
     from hive_views.materialized.checks.sources import Sources
     from hive_views.materialized.freshness.verdict import RecordedRefresh
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.refresh.plan import Positions, RefreshPlan
 
 # -- What happens to the stored rows ----------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class StagingTarget:
     """Entries for the snapshot's summary."""
 
     @classmethod
-    def unwritten(cls, view: MaterializedView) -> StagingTarget:
+    def unwritten(cls, view: LoadedMaterializedView) -> StagingTarget:
         """Return a target for queries that are only analyzed or read."""
         return cls(table=view.storage_name or view.name, refresh_id=uuid.uuid4().hex, summary={})
 
@@ -282,7 +282,7 @@ _MAX_KEYS_SHARE = 5
 """A refresh by keys may replace a fifth of the stored rows, if there is one row for each key."""
 
 
-def stored_row_count(view: MaterializedView) -> int:
+def stored_row_count(view: LoadedMaterializedView) -> int:
     """Return the number of stored rows, by the summary of their snapshot; 0 if it is not recorded."""
     return row_count(summary_of(view.snapshot)) or 0
 
@@ -305,7 +305,7 @@ def key_value(alias: str, columns: tuple[str, ...]) -> str:
 _MAX_DELETED_SHARE = 5
 
 
-def merges_in_place(view: MaterializedView) -> bool:
+def merges_in_place(view: LoadedMaterializedView) -> bool:
     """Return whether a refresh writes only the groups that change: if there are many, and few rows in delete files.
 
     Otherwise it writes all of them, which also removes the delete files of earlier refreshes.
@@ -326,7 +326,7 @@ class Inputs:
 
     def __init__(
         self,
-        view: MaterializedView,
+        view: LoadedMaterializedView,
         recorded: RecordedRefresh,
         sources: Sources,
         storages: Collection[StoredSource] = (),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hive_views.materialized.checks.checker import FreshnessChecker
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.loading import LoadedMaterializedView
     from hive_views.materialized.refresh.request import Engine
     from hive_views.materialized.table_operations import TableOperations
     from hive_views.metastore.store import MetastoreStore
@@ -21,7 +21,7 @@ class RefreshScope:
     """Metastore, files and configuration of the catalog."""
     tables: TableOperations
     """Its table operations."""
-    view: MaterializedView
+    view: LoadedMaterializedView
     """The view as it was loaded for the refresh."""
     checker: FreshnessChecker
     """Checks the freshness of its rows."""

@@ -259,7 +259,7 @@ _WIDER = frozenset(
 
 
 class SparkEngine:
-    """Computes and stages rows on a Spark session; an engine for `catalog.materialized.refresh`."""
+    """Computes and stages rows on a Spark session; an engine for refreshes of materialized views."""
 
     def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, name: str | None = None) -> None:
         """Create an engine; nothing is run yet.

@@ -130,8 +130,9 @@ class MaterializedReader:
         may_refresh = self.may_refresh and self._reads_rows
         if not reading.from_storage and reading.when_stale is WhenStale.REFRESH and may_refresh:
             try:
-                self._catalog.materialized.refresh(name.identifier, SparkEngine(self._spark, self._catalog))
-                reading = self._catalog.materialized.reading(name.identifier)
+                view = self._catalog.materialized.load(name.identifier)
+                view.refresh(SparkEngine(self._spark, self._catalog))
+                reading = self._catalog.materialized.load(name.identifier).reading()
             except HiveViewsError as error:
                 logger.warning("%s was not refreshed for a query: %s", name, error)
         computed = self.other_settings(reading.settings) if reading.from_storage else ""
@@ -177,7 +178,7 @@ class MaterializedReader:
         """How to read the fresh partitions of a stale view; None if any row may be stale."""
         if not reading.may_have_fresh_partitions or self._spark.conf.get(_WAP_BRANCH, None):
             return None
-        return self._catalog.materialized.partial_reading(name.identifier, engine)
+        return self._catalog.materialized.load(name.identifier).partial_reading(engine)
 
     def _partly_stored_rows(self, name: ViewName, reading: Reading, as_view: Callable[[DataFrame], str]) -> str | None:
         """Return a view of a stale materialized view, whose stale partitions are computed; None if impossible."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.view import MaterializedView
 
 STORAGE = "storage"
 """The suffix of a materialized view's name for its stored rows, current or AS OF."""
@@ -45,7 +45,7 @@ def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView
     return spark.createDataFrame(rows, METADATA_TABLES[table])
 
 
-def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: MaterializedView) -> DataFrame:
+def refreshes_table(spark: SparkSession, view: MaterializedView) -> DataFrame:
     """Return the refreshes that a materialized view's storage still contains."""
     log = () if view.storage is None else view.storage.metadata.snapshot_log
     # A snapshot is created before it is published, and TIMESTAMP AS OF uses the time of publication.
@@ -59,7 +59,7 @@ def refreshes_table(spark: SparkSession, catalog: HiveViewCatalog, view: Materia
             None if refresh.state.started_ms is None else _time(refresh.state.started_ms),
             {str(source.name): source.id for source in refresh.state.sources},
         )
-        for refresh in catalog.materialized.refreshes(view.name.identifier)
+        for refresh in view.refreshes()
     ]
     return spark.createDataFrame(rows, METADATA_TABLES[REFRESHES])
 
@@ -101,7 +101,7 @@ def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
             item.depth,
             [str(reader) for reader in item.readers],
         )
-        for item in catalog.lineage(view.name()).dependencies
+        for item in catalog.dependencies.lineage(view.name()).dependencies
     ]
 
 

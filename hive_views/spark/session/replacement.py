@@ -268,7 +268,7 @@ class Replacer:
             if table == STORAGE:
                 frame = self._time_travel.storage_rows(text, read, materialized)
             else:
-                frame = refreshes_table(self._spark, self._catalog, materialized)
+                frame = refreshes_table(self._spark, materialized)
         else:
             view = self._catalog.load_view(resolved.name.identifier)
             frame = metadata_table(self._spark, self._catalog, view, table)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hive_views.catalog.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 from hive_views.errors import HiveViewsError, SqlError
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.definitions import DefinitionAnalyzer
@@ -16,7 +17,6 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.types.spark_types import spark_type
-from hive_views.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,7 +135,7 @@ class StatementRunner:
         *,
         summary: Mapping[str, str] | None = None,
         engine: Engine | None = None,
-    ) -> Result[Any]:
+    ) -> Result:
         database = self._current_database()
         return execute_statement(
             self._catalog, statement, database=database, analyzer=analyzer, summary=summary, engine=engine
@@ -228,7 +228,7 @@ class StatementRunner:
         frame: DataFrame = self._spark.createDataFrame([tuple(row) for row in rows], schema)
         return frame
 
-    def _result_frame(self, result: Result[Any]) -> DataFrame:
+    def _result_frame(self, result: Result) -> DataFrame:
         return self._text_frame(result.columns, result.rows) if result.columns else self._no_columns()
 
 

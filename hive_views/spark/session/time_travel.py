@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.materialized.loading import MaterializedView
+    from hive_views.materialized.view import MaterializedView
     from hive_views.spark.session.materialized_reads import MaterializedReader
     from hive_views.spec.metadata import ViewVersion
 

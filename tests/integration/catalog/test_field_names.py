@@ -36,7 +36,7 @@ def test_views_read_fields_of_any_name(name: str, catalog: HiveViewCatalog, data
         ("in_array", f"SELECT array(s) AS a, array(s).{field} AS f FROM {database}.t"),
     ):
         catalog.execute(f"CREATE VIEW {database}.{view} AS {query}")
-        assert catalog.check_view((database, view)).problems == ()
+        assert catalog.dependencies.check_view((database, view)).problems == ()
     for view in ("made", "star"):
         [column] = catalog.load_view((database, view)).schema().fields
         assert isinstance(column.field_type, StructType)
@@ -54,7 +54,9 @@ def test_engines_that_cannot_read_a_name_are_reported(name: str, catalog: HiveVi
     else:
         with pytest.warns(UnreadableColumnWarning, match=f"{database}.v: spark: refused: the type of column s"):
             catalog.execute(query)
-    found = {item.engine for item in catalog.check_engines((database, "v")) if " in its name" in item.construct}
+    found = {
+        item.engine for item in catalog.dependencies.check_engines((database, "v")) if " in its name" in item.construct
+    }
     assert ("spark" in found, "hive" in found) == (name not in READ_BY_SPARK, name not in READ_BY_HIVE)
     required = query.replace(".v AS", ".w TBLPROPERTIES ('hive-views.require-engines' = 'spark') AS")
     if name not in READ_BY_SPARK:
@@ -86,7 +88,7 @@ def test_materialized_views_with_fields_of_any_name_are_refreshed(
     catalog.materialized.create((database, "mv"), query, layout=layout)
     for value in (1, 2):
         table.append(pa.table({"id": pa.array([value], pa.int32())}))
-        catalog.materialized.refresh((database, "mv"), DuckEngine(catalog))
+        catalog.materialized.load((database, "mv")).refresh(DuckEngine(catalog))
     stored = catalog.materialized.load((database, "mv")).storage.scan().to_arrow().to_pylist()
     assert sorted(row["s"][name] for row in stored) == [1, 2]
 

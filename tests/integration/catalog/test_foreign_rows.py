@@ -363,7 +363,7 @@ def test_row_with_missing_file_does_not_stop_check(
     with pytest.raises(MetadataFileError) as caught:
         catalog.load_view(f"{database}.b")
     assert caught.value.location == location
-    validities = {finding.view.name: finding.validity for finding in catalog.check_views(database)}
+    validities = {finding.view.name: finding.validity for finding in catalog.dependencies.check_views(database)}
     assert set(validities) == {"a", "b", "c"}
     assert validities["a"] == validities["c"] != validities["b"]
-    assert catalog.graph(database) is not None
+    assert catalog.dependencies.graph(database) is not None

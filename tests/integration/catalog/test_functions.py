@@ -55,7 +55,7 @@ def test_existing_function_is_accepted(
 ) -> None:
     query = f"SELECT cast({call.format(database)} AS string) AS x FROM {database}.t"
     catalog.execute(f"CREATE VIEW {database}.v AS {query}", dialect=dialect)
-    assert catalog.check_view(f"{database}.v").problems == ()
+    assert catalog.dependencies.check_view(f"{database}.v").problems == ()
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_check_reports_a_function_that_was_dropped(
 ) -> None:
     text = f"SELECT cast({database}.shout(one) AS string) AS x FROM {database}.t"
     catalog.execute(f"CREATE VIEW {database}.v AS {text}")
-    assert catalog.check_view(f"{database}.v").problems == ()
+    assert catalog.dependencies.check_view(f"{database}.v").problems == ()
     functions.drop_function(database, "shout")
-    checked = catalog.check_view(f"{database}.v")
+    checked = catalog.dependencies.check_view(f"{database}.v")
     assert checked.validity.value == "invalid"
     assert [problem.text for problem in checked.problems] == [f"there is no function {database}.shout in the metastore"]
 

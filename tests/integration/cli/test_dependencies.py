@@ -504,12 +504,12 @@ def test_cascade_and_restore_by_register(cli: Cli, catalog: HiveViewCatalog, own
     assert {name for (_, name) in catalog.list_views(own_shop)} == {"all_orders", "lost"}
     for line in lines[2:]:
         assert cli(*line.removeprefix("To bring it back: hive-views ").split()).code == 0
-    assert [str(name) for name in catalog.dependents(f"{own_shop}.orders").views] == [
+    assert [str(name) for name in catalog.dependencies.dependents(f"{own_shop}.orders").views] == [
         f"{own_shop}.all_orders",
         f"{own_shop}.big",
         f"{own_shop}.ids",
     ]
-    assert catalog.graph(own_shop).dependencies(ViewName(own_shop, "ids")) == (ViewName(own_shop, "big"),)
+    assert catalog.dependencies.graph(own_shop).dependencies(ViewName(own_shop, "ids")) == (ViewName(own_shop, "big"),)
 
 
 def test_cascade_with_purge(cli: Cli, own_shop: str) -> None:

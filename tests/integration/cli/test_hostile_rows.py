@@ -111,7 +111,7 @@ def names(catalog: HiveViewCatalog, database: str, raw: Client, tmp_path: Path) 
     for layout in ("registered", "attached", "table"):
         name = (database, f"mv_{layout}")
         catalog.materialized.create(name, "SELECT id, amount FROM sales WHERE amount > 7", layout=layout)
-        catalog.materialized.refresh(name, DuckEngine(catalog))
+        catalog.materialized.load(name).refresh(DuckEngine(catalog))
     return sorted(raw.get_all_tables(database))
 
 

@@ -115,7 +115,7 @@ def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout:
     cli("mv", "create", name, "--sql", "SELECT id, shop FROM sales", "--layout", layout)
     assert cli("mv", "rows", name).out == "it was never refreshed\n"
     assert cli("mv", "rows", name, "--json").json["columns"] == ["id", "shop"]
-    first = catalog.materialized.refresh(name, DuckEngine(catalog))[-1].snapshot_id
+    first = catalog.materialized.load(name).refresh(DuckEngine(catalog))[-1].snapshot_id
     catalog.load_table((sales, "sales")).append(pa.table({"id": [3], "shop": ["c"]}))
     changed = cli("mv", "set", name, "-p", "hive-views.max-staleness-ms=3600000", "-p", "team=bi").out
     assert changed == f"{name}  changed\n"
@@ -124,7 +124,7 @@ def test_change_and_read(cli: Cli, catalog: HiveViewCatalog, sales: str, layout:
     assert cli("mv", "set", name, "--unset", "hive-views.max-staleness-ms", "--json").json["action"] == "changed"
     stale = cli("mv", "status", name, "--json")
     assert (stale.code, json.loads(stale.out)["freshness"]) == (1, "stale")
-    catalog.materialized.refresh(name, DuckEngine(catalog))
+    catalog.materialized.load(name).refresh(DuckEngine(catalog))
     listed = cli("mv", "refreshes", name, "--json").json["refreshes"]
     # Without time travel the list of an attached storage holds the last one; the snapshots are there all the same.
     assert [item["current"] for item in listed] == ([True] if layout == "attached" else [False, True])
@@ -162,14 +162,14 @@ def test_copy(cli: Cli, catalog: HiveViewCatalog, sales: str) -> None:
 def test_status_of_all(cli: Cli, catalog: HiveViewCatalog, sales: str, tmp_path: Path) -> None:
     for name, query in (("low", "SELECT id, shop FROM sales"), ("top", "SELECT shop FROM low")):
         cli("mv", "create", f"{sales}.{name}", "--sql", query)
-    catalog.materialized.refresh(f"{sales}.low", DuckEngine(catalog))
+    catalog.materialized.load(f"{sales}.low").refresh(DuckEngine(catalog))
     page = tmp_path / "page.html"
     done = cli("mv", "status", "--database", sales, "--html", str(page), "--json")
     low, top = json.loads(done.out)["views"]
     assert (done.code, low["freshness"], low["action"], low["rows"]) == (1, "fresh", "full", 2)
     assert (top["freshness"], top["reads"], top["action"]) == ("stale", [f"{sales}.low"], None)
     assert f"{sales}.top" in page.read_text() and "<svg" in page.read_text()
-    catalog.materialized.refresh(f"{sales}.top", DuckEngine(catalog))
+    catalog.materialized.load(f"{sales}.top").refresh(DuckEngine(catalog))
     done = cli("mv", "status", "--database", sales)
     assert done.code == 0 and f"{sales}.top" in done.out
 
@@ -179,10 +179,10 @@ def test_status_shows_last_failure(cli: Cli, catalog: HiveViewCatalog, sales: st
     cli("mv", "create", name, "--sql", "SELECT id FROM sales", "--sorted-by", "id desc")
     assert "SORTED BY (`id` DESC NULLS LAST)" in cli("sql", f"SHOW CREATE MATERIALIZED VIEW {name}").out
     with pytest.raises(RefreshError):
-        catalog.materialized.refresh(name, FailingEngine(catalog, "mv"))
+        catalog.materialized.load(name).refresh(FailingEngine(catalog, "mv"))
     assert "its last refresh failed 20" in cli("mv", "status", name).out
     assert json.loads(cli("mv", "status", name, "--json").out)["failure"]["error"] == "disk full"
-    catalog.materialized.refresh(name, DuckEngine(catalog))
+    catalog.materialized.load(name).refresh(DuckEngine(catalog))
     assert cli("mv", "status", name, "--json").json["failure"] is None
 
 

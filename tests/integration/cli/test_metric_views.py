@@ -61,7 +61,9 @@ def test_commands_name_it(cli: Cli, home: str) -> None:
 
 
 def test_source_is_its_lineage(cli: Cli, catalog: HiveViewCatalog, home: str) -> None:
-    assert [str(item.dependency.name) for item in catalog.lineage(f"{home}.m").dependencies] == [f"{home}.t"]
+    assert [str(item.dependency.name) for item in catalog.dependencies.lineage(f"{home}.m").dependencies] == [
+        f"{home}.t"
+    ]
     impact = cli("deps", "impact", f"{home}.t")
     assert f"{home}.m" in impact.out
     assert f"{home}.q  hive-view  unknown: {home}.q is a metric view of Spark" in cli("deps", "graph", home).out

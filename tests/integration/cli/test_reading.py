@@ -10,13 +10,13 @@ from urllib.parse import urlparse
 import pytest
 
 from hive_views import HiveViewCatalog, define
+from hive_views.catalog.statements import execute_statement
 from hive_views.cli.columns import parse_columns
 from hive_views.cli.commands.reading import iso_time
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.text.dialects import Dialect
-from hive_views.statements import execute_statement
 from tests.integration.catalog.samples import hive_row
 from tests.integration.cli.conftest import Cli, make_hive_view
 from tests.integration.metastore.rpc import connect

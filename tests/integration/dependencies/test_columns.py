@@ -31,7 +31,7 @@ def test_column_lineage_of_expressions(catalog, database, hive_table, view, sql,
     hive_table("orders")
     hive_table("refunds")
     view("top", sql)
-    assert short(catalog.column_lineage(f"{database}.top")) == expected
+    assert short(catalog.dependencies.column_lineage(f"{database}.top")) == expected
 
 
 def test_deep_column_lineage_reaches_tables(catalog, database, hive_table, hive_view, view):
@@ -39,18 +39,24 @@ def test_deep_column_lineage_reaches_tables(catalog, database, hive_table, hive_
     hive_view("old", f"select `o`.`total` as `id`, `o`.`id` as `total` from `{database}`.`orders` `o`")
     view("middle", "SELECT id, id + total AS total FROM old")
     view("top", "SELECT total AS x, 2 AS y FROM middle")
-    assert short(catalog.column_lineage(f"{database}.top")) == {"x": ["middle.total"], "y": []}
-    assert short(catalog.column_lineage(f"{database}.top", deep=True)) == {
+    assert short(catalog.dependencies.column_lineage(f"{database}.top")) == {"x": ["middle.total"], "y": []}
+    assert short(catalog.dependencies.column_lineage(f"{database}.top", deep=True)) == {
         "x": ["orders.id", "orders.total"],
         "y": [],
     }
-    assert short(catalog.column_lineage(f"{database}.old")) == {"id": ["orders.total"], "total": ["orders.id"]}
+    assert short(catalog.dependencies.column_lineage(f"{database}.old")) == {
+        "id": ["orders.total"],
+        "total": ["orders.id"],
+    }
 
 
 def test_column_lineage_of_other_engines_view_is_positional(catalog, database, hive_table):
     hive_table("orders", "a", "b")
     catalog.create_view(f"{database}.top", COLUMNS, version(database, ("spark", "select a, a + b from orders")))
-    assert short(catalog.column_lineage(f"{database}.top")) == {"id": ["orders.a"], "total": ["orders.a", "orders.b"]}
+    assert short(catalog.dependencies.column_lineage(f"{database}.top")) == {
+        "id": ["orders.a"],
+        "total": ["orders.a", "orders.b"],
+    }
 
 
 def test_column_lineage_rejects_tables_and_unresolvable_views(catalog, raw, database, hive_table, view):
@@ -58,6 +64,6 @@ def test_column_lineage_rejects_tables_and_unresolvable_views(catalog, raw, data
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)
     with pytest.raises(SqlError, match="orders"):
-        catalog.column_lineage(f"{database}.top")
+        catalog.dependencies.column_lineage(f"{database}.top")
     with pytest.raises(NoSuchViewError):
-        catalog.column_lineage(f"{database}.orders")
+        catalog.dependencies.column_lineage(f"{database}.orders")

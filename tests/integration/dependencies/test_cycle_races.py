@@ -52,7 +52,7 @@ def test_commit_detects_cycle_created_after_check(changes, catalog, open_catalog
     with proxy.in_flight("lock", first, open_catalog({"uri": proxy.uri})) as changing:
         second(catalog)
     assert isinstance(changing.exception(), CyclicViewError)
-    assert catalog.graph(database).cycles() == ()
+    assert catalog.dependencies.graph(database).cycles() == ()
 
 
 def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_catalog, proxy, database):
@@ -64,7 +64,7 @@ def test_second_of_two_cyclic_changes_waits_and_fails(changes, catalog, open_cat
             until(lambda: len(catalog.store.client.show_locks(database, "one")) > 1)
         changing.result()
         assert isinstance(late.exception(), CyclicViewError)
-    assert catalog.graph(database).cycles() == ()
+    assert catalog.dependencies.graph(database).cycles() == ()
 
 
 def test_changes_of_views_over_same_view_do_not_block_each_other(
@@ -77,7 +77,7 @@ def test_changes_of_views_over_same_view_do_not_block_each_other(
         define(catalog.create_view, database, "b", "base")
         assert not catalog.view_exists(f"{database}.a")
     creating.result()
-    assert [name.name for name in catalog.dependents(f"{database}.base").views] == ["a", "b"]
+    assert [name.name for name in catalog.dependencies.dependents(f"{database}.base").views] == ["a", "b"]
 
 
 def test_concurrent_change_without_cycle_does_not_fail_commit(catalog, open_catalog, proxy, database, view, hive_table):
@@ -88,7 +88,7 @@ def test_concurrent_change_without_cycle_does_not_fail_commit(catalog, open_cata
     with proxy.in_flight("lock", define, create, database, "other", "base") as creating:
         define(catalog.replace_view, database, "base", "refunds")
     creating.result()
-    assert catalog.graph(database).upstream(ViewName(database, "other")) == (
+    assert catalog.dependencies.graph(database).upstream(ViewName(database, "other")) == (
         ViewName(database, "base"),
         ViewName(database, "refunds"),
     )

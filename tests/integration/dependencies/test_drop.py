@@ -106,7 +106,7 @@ def test_view_of_other_program_created_during_drop(behavior, shop, open_catalog,
 def test_restrict_drops_object_without_dependents(shop, raw, database, hive_view, caplog):
     """A view that may read more than its text names is reported."""
     hive_view("unclear", f"select id, total from {database}.f(1)")
-    plan = shop.plan_drop(f"{database}.d", behavior="restrict")
+    plan = shop.dependencies.plan_drop(f"{database}.d", behavior="restrict")
     report = shop.drop_view(f"{database}.d", behavior="restrict")
     assert [item.view.name for item in plan.unknown] == [item.view.name for item in report.unknown] == ["unclear"]
     assert f"{database}.unclear, because its hive text reads f(…), whose tables are unknown" in caplog.text
@@ -124,7 +124,7 @@ def test_cascade_drops_views_of_a_cycle(catalog, raw, database, hive_table, view
     row.tableName = "r"
     raw.alter_table_with_environment_context(database, "q", row, EnvironmentContext({}))
     view("above", "SELECT id FROM r")
-    assert catalog.graph(database).cycles() == ((ViewName(database, "p"), ViewName(database, "r")),)
+    assert catalog.dependencies.graph(database).cycles() == ((ViewName(database, "p"), ViewName(database, "r")),)
     catalog.drop_view(f"{database}.p", behavior="cascade")
     assert left(raw, database) == []  # top too: what it read was renamed
 
@@ -144,7 +144,7 @@ def test_strict_mode_restricts_drops(shop, raw, open_catalog, database):
 
 def test_cascade_plan_lists_dependents_first(shop, raw, database):
     before = left(raw, database)
-    plan = shop.plan_drop(f"{database}.orders", behavior="cascade")
+    plan = shop.dependencies.plan_drop(f"{database}.orders", behavior="cascade")
     order = [step.name.name for step in plan.steps]
     assert sorted(order) == before
     for first, then in [("d", "c"), ("c", "a"), ("c", "b"), ("a", "orders"), ("b", "orders"), ("old", "orders")]:
@@ -152,9 +152,9 @@ def test_cascade_plan_lists_dependents_first(shop, raw, database):
     assert {step.name.name: step.kind for step in plan.steps}["old"] is ObjectKind.HIVE_VIEW
     assert {step.name.name: [item.name for item in step.reads] for step in plan.steps}["d"] == ["c", "orders"]
     assert left(raw, database) == before
-    assert shop.plan_drop(f"{database}.orders", behavior="restrict").is_rejected
-    assert shop.plan_drop(f"{database}.orders", behavior="restrict").steps == ()
-    nothing = shop.plan_drop(f"{database}.orders")
+    assert shop.dependencies.plan_drop(f"{database}.orders", behavior="restrict").is_rejected
+    assert shop.dependencies.plan_drop(f"{database}.orders", behavior="restrict").steps == ()
+    nothing = shop.dependencies.plan_drop(f"{database}.orders")
     assert (nothing.behavior, len(nothing.steps), len(nothing.left_dangling)) == (DropBehavior.NONE, 1, 5)
 
 
@@ -207,7 +207,7 @@ def test_invalid_drops_are_rejected(shop, raw, database):
 
 def test_cascade_keeps_view_of_table_recreated_under_same_name(shop, raw, database, view):
     shop.rename_table(f"{database}.orders", f"{database}.archive")
-    plan = shop.plan_drop(f"{database}.archive", behavior="cascade")
+    plan = shop.dependencies.plan_drop(f"{database}.archive", behavior="cascade")
     assert "a" in [step.name.name for step in plan.steps]
     shop.create_table(f"{database}.orders", COLUMNS)
     shop.drop_table(f"{database}.archive", behavior="cascade")
@@ -253,11 +253,11 @@ def test_killed_cascade_leaves_no_dangling_view_and_is_repeatable(shop, raw, met
     hold.wait_until_held(60)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    graph = shop.graph(database)
+    graph = shop.dependencies.graph(database)
     assert graph.broken() == ()
     assert len(left(raw, database)) == 7 - nth
     hold.release()
-    graph = shop.graph(database)
+    graph = shop.dependencies.graph(database)
     assert graph.broken() == ()
     assert len(left(raw, database)) == 6 - nth
     for lock in shop.store.client.show_locks(database, None):
@@ -275,7 +275,7 @@ def test_cascade_drops_dependent_without_lineage(shop, raw, database):
 
 def test_cascade_drops_dependent_in_other_database(shop, raw, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.d")
-    plan = shop.plan_drop(f"{database}.d", behavior="cascade")
+    plan = shop.dependencies.plan_drop(f"{database}.d", behavior="cascade")
     assert [step.name for step in plan.steps] == [ViewName(other_database, "far"), ViewName(database, "d")]
     shop.drop_view(f"{database}.d", behavior="cascade")
     assert left(raw, other_database) == []

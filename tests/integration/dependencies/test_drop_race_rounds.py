@@ -100,7 +100,7 @@ def test_random_interleavings_leave_no_dangling_view(
                 reported.update(map(str, drop.result.left_dangling))
             is_removed = not create.error and not catalog.view_exists(f"{database}.top_{rounds}")
             outcomes[f"{type(create.error).__name__}{' removed' * is_removed} {type(drop.error).__name__}"] += 1
-    dangling = {str(edge.view) for edge in catalog.graph(database).broken()}
+    dangling = {str(edge.view) for edge in catalog.dependencies.graph(database).broken()}
     print(
         f"{mode} {behavior}: {rounds} rounds, {overlapping} with both changes at once, "
         f"{len(dangling)} dangling, {len(dangling & reported)} of them in reports: {dict(outcomes)}"

@@ -41,7 +41,7 @@ def test_definition_is_rejected_if_source_is_dropped_before_its_lock(
     assert isinstance(error, SourceDroppedError)
     assert error.sources == (f"{database}.orders",)
     assert catalog.view_exists(f"{database}.top") == existed
-    assert catalog.graph(database).broken() == ()
+    assert catalog.dependencies.graph(database).broken() == ()
 
 
 def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, proxy, database, drop, define):
@@ -55,7 +55,7 @@ def test_restrict_waits_for_definition_and_is_rejected(catalog, open_catalog, pr
         error = dropping.exception()
     assert isinstance(error, DependentsError)
     assert error.dependents == (f"{database}.top",)
-    assert catalog.graph(database).broken() == ()
+    assert catalog.dependencies.graph(database).broken() == ()
 
 
 @pytest.mark.parametrize("mode", ["lenient", "strict"])
@@ -77,7 +77,7 @@ def test_definition_is_rejected_if_source_was_dropped_before_commit(open_catalog
 def test_definition_over_source_that_never_existed_is_accepted(catalog, database):
     version = version_texts.define(f"SELECT id FROM {database}.later", dialect="spark", default_namespace=(database,))
     catalog.create_view(f"{database}.top", COLUMNS, version)
-    assert [str(edge.target) for edge in catalog.graph(database).broken()] == [f"{database}.later"]
+    assert [str(edge.target) for edge in catalog.dependencies.graph(database).broken()] == [f"{database}.later"]
 
 
 @pytest.mark.parametrize("read", ["lowest", "middle", "top"])

@@ -37,7 +37,7 @@ def tables(catalog: HiveViewCatalog, database: str, hive_table: MakeTable) -> st
 
 
 def findings(catalog: HiveViewCatalog, name: str) -> list[tuple[str, str, str]]:
-    return [(item.engine, item.outcome.value, item.construct) for item in catalog.check_engines(name)]
+    return [(item.engine, item.outcome.value, item.construct) for item in catalog.dependencies.check_engines(name)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_finding_of_a_table_names_it_once_whatever_view_reads_it(catalog: HiveVi
     own, through = iceberg(f"{tables}.zoned"), ("trino", "refused", f"it reads {tables}.v: {ZONED[2]}")
     assert findings(catalog, f"{tables}.v") == [ZONED, own]
     assert findings(catalog, f"{tables}.w") == [ZONED, through, own, iceberg(f"{tables}.lake")]
-    assert [item.table for item in catalog.check_engines(f"{tables}.v")] == [None, f"{tables}.zoned"]
+    assert [item.table for item in catalog.dependencies.check_engines(f"{tables}.v")] == [None, f"{tables}.zoned"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_engine_other_than_the_authors_has_a_finding(
     catalog: HiveViewCatalog, tables: str, dialect: str, query: str, expected: str
 ):
     catalog.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables, dialect=dialect)
-    texts = [item.text for item in catalog.check_engines(f"{tables}.v") if item.engine != "trino"]
+    texts = [item.text for item in catalog.dependencies.check_engines(f"{tables}.v") if item.engine != "trino"]
     assert len(texts) == 1
     assert texts[0].startswith(expected)
 
@@ -170,7 +170,7 @@ def test_finding_is_listed_once_however_many_ways_lead_to_its_cause(catalog: Hiv
                 f"SELECT x.half FROM v{level - 1} x JOIN v{level - 1}{'b' if level > 1 else ''} y ON x.half = y.half"
             )
             catalog.execute(f"CREATE VIEW {tables}.v{level}{side} AS {query}", database=tables)
-    found = catalog.check_engines(f"{tables}.v{levels - 1}")
+    found = catalog.dependencies.check_engines(f"{tables}.v{levels - 1}")
     names = {f"{tables}.v0", *(f"{tables}.v{level}{side}" for level in range(1, levels) for side in ("", "b"))}
     causes = [(item.engine, item.construct) for item in found]
     assert len(set(causes)) == len(causes)
@@ -189,7 +189,10 @@ def test_row_text_of_an_earlier_version_is_kept_until_it_is_recompiled(
         catalog.create_view((tables, name), Schema(NestedField(1, "id", LongType(), required=False)), version)
         catalog.load_view((tables, name)).update().set_properties({"a": "b"}).commit()
         assert catalog.load_view((tables, name)).expanded_text == expanded
-    assert [(item.problems, item.view.name) for item in catalog.check_views(tables)] == [((), "v"), ((), "w")]
+    assert [(item.problems, item.view.name) for item in catalog.dependencies.check_views(tables)] == [
+        ((), "v"),
+        ((), "w"),
+    ]
     assert [catalog.load_view((tables, name)).drift for name in ("v", "w")] == [(), ()]
     for name in ("v", "w"):
         catalog.recompile_view((tables, name))
@@ -212,7 +215,7 @@ def test_view_without_a_text_for_hive_is_read_by_no_engine(catalog: HiveViewCata
 
 def test_findings_of_a_missing_view(catalog: HiveViewCatalog, database: str):
     with pytest.raises(NoSuchViewError):
-        catalog.check_engines((database, "v"))
+        catalog.dependencies.check_engines((database, "v"))
 
 
 def test_commands_print_findings_on_request(catalog: HiveViewCatalog, tables: str, properties: dict[str, str]):

@@ -38,46 +38,46 @@ def shop(catalog, database, hive_table, hive_view, view):
 
 
 def test_dependents_of_all_kinds_are_found_nearest_first(shop, database):
-    impact = shop.dependents(f"{database}.orders", namespaces=[database])
+    impact = shop.dependencies.dependents(f"{database}.orders", namespaces=[database])
     assert [names(level) for level in impact.levels] == [["bottom", "old"], ["top"], ["foreign"]]
     assert [name.name for name in impact.views] == ["bottom", "old", "top", "foreign"]
     assert impact.unknown == ()
-    assert shop.dependents(f"{database}.refunds", namespaces=[database]).views == ()
+    assert shop.dependencies.dependents(f"{database}.refunds", namespaces=[database]).views == ()
 
 
 def test_recorded_only_finds_views_with_recorded_lineage(shop, database):
-    impact = shop.dependents(f"{database}.orders", namespaces=[database], recorded_only=True)
+    impact = shop.dependencies.dependents(f"{database}.orders", namespaces=[database], recorded_only=True)
     assert names(impact) == ["bottom", "top"]
 
 
 def test_dependents_are_found_in_every_database(shop, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.refunds")
-    assert names(shop.dependents(f"{database}.refunds")) == ["far"]
+    assert names(shop.dependencies.dependents(f"{database}.refunds")) == ["far"]
 
 
 def test_dependents_of_table_with_common_name_prefix(shop, database, hive_table, view):
     hive_table("order_")
     hive_table("rders")
     view("others", "SELECT a.id FROM order_ a JOIN rders b ON a.id = b.id")
-    assert "others" not in names(shop.dependents(f"{database}.orders", namespaces=[database]))
-    assert names(shop.dependents(f"{database}.rders", namespaces=[database])) == ["others"]
+    assert "others" not in names(shop.dependencies.dependents(f"{database}.orders", namespaces=[database]))
+    assert names(shop.dependencies.dependents(f"{database}.rders", namespaces=[database])) == ["others"]
 
 
 def test_dependent_changed_by_java_is_found(shop, raw, database, view):
     """The row's lineage is outdated, which the name of the metadata file reveals."""
     view("top", "SELECT id, total FROM refunds", replace=True)
-    assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == []
+    assert names(shop.dependencies.dependents(f"{database}.bottom", namespaces=[database])) == []
 
     foreign_commit(shop, raw, f"{database}.top", lambda metadata: metadata.model_copy(update={"current_version_id": 1}))
-    assert names(shop.dependents(f"{database}.bottom", namespaces=[database])) == ["top", "foreign"]
-    assert names(shop.dependents(f"{database}.refunds", namespaces=[database])) == []
+    assert names(shop.dependencies.dependents(f"{database}.bottom", namespaces=[database])) == ["top", "foreign"]
+    assert names(shop.dependencies.dependents(f"{database}.refunds", namespaces=[database])) == []
 
 
 def test_dependents_of_table_converted_to_view(shop, raw, database, view):
     """A view that recorded it as a table depends on what the view of the same name reads."""
     rename(raw, database, "orders", "orders_v1")
     view("orders", "SELECT id, total FROM orders_v1")
-    assert names(shop.dependents(f"{database}.orders_v1", namespaces=[database])) == [
+    assert names(shop.dependencies.dependents(f"{database}.orders_v1", namespaces=[database])) == [
         "orders",
         "bottom",
         "old",
@@ -99,13 +99,15 @@ def test_server_without_filter_is_scanned(shop, open_catalog, metastore, databas
         server.on("get_table_names_by_filter", answer, nth=EVERY)
         other = open_catalog({"uri": server.uri})
         for recorded_only in (True, False):
-            dependents = other.dependents(f"{database}.orders", namespaces=[database], recorded_only=recorded_only)
+            dependents = other.dependencies.dependents(
+                f"{database}.orders", namespaces=[database], recorded_only=recorded_only
+            )
             assert names(dependents) == ["bottom", "old", "top", "foreign"]
         assert "get_table_names_by_filter" in server.methods
         # One scan for all levels.
         listed = server.methods.count("get_tables_by_type")
         unknown = shop.create_view(f"{database}.strange", COLUMNS, version(database, ("spark", "not a query")))
-        dependents = other.dependents(f"{database}.orders", namespaces=[database])
+        dependents = other.dependencies.dependents(f"{database}.orders", namespaces=[database])
         assert [lineage.view for lineage in dependents.unknown] == [ViewName(*unknown.name())]
         assert server.methods.count("get_tables_by_type") - listed == 1
 
@@ -118,7 +120,7 @@ def test_dependents_are_found_with_filters_as_by_reading_all_rows(
     hive_view("one", "select 1 as `id`, 2 as `total`")
     hive_view("refund", f"select `id`, `total` from `{database}`.`refunds`")
     sources = [f"{database}.{name}" for name in ("orders", "refunds", "bottom", "old", "top")]
-    expected = {source: shop.dependents(source) for source in sources}
+    expected = {source: shop.dependencies.dependents(source) for source in sources}
     assert names(expected[f"{database}.orders"]) == ["bottom", "old", "top", "far", "foreign"]
     with ScriptedServer(metastore.port) as server:
         reader = LineageReader(open_catalog({"uri": server.uri}).store)
@@ -143,7 +145,7 @@ def test_dependent_with_too_many_dependencies_for_row_is_found(catalog, database
     created = view("wide", " UNION ALL ".join(f"SELECT id FROM {table}" for table in tables))
     assert FILE_NODE not in created.metadata_location
     assert "hive_views_lineage" not in created.parameters
-    assert names(catalog.dependents(f"{database}.{tables[24]}", namespaces=[database])) == ["wide"]
+    assert names(catalog.dependencies.dependents(f"{database}.{tables[24]}", namespaces=[database])) == ["wide"]
 
 
 def test_renamed_view_keeps_broken_dependents_by_uuid(shop, database):
@@ -152,7 +154,7 @@ def test_renamed_view_keeps_broken_dependents_by_uuid(shop, database):
         ViewName(database, "ground")
     )
     assert (dependent.name.name, dependent.is_reader) == ("top", False)
-    graph = shop.graph(database)
+    graph = shop.dependencies.graph(database)
     (broken,) = graph.broken()
     assert (broken.view.name, broken.recorded.name.name, broken.target.name) == ("top", "bottom", "ground")
     assert broken.state is DependencyState.RENAMED
@@ -160,14 +162,14 @@ def test_renamed_view_keeps_broken_dependents_by_uuid(shop, database):
 
 def test_dependents_of_renamed_hive_table_are_found(shop, raw, database):
     rename(raw, database, "orders", "all_orders")
-    graph = shop.graph(database)
+    graph = shop.dependencies.graph(database)
     states = {edge.view.name: (edge.state, edge.target.name) for edge in graph.edges}
     assert states["bottom"] == (DependencyState.RENAMED, "all_orders")
     assert states["old"] == (DependencyState.MISSING, "orders")
 
 
 def test_graph_of_database(shop, database):
-    graph = shop.graph(database)
+    graph = shop.dependencies.graph(database)
     order = [name.name for name in graph.order()]
     assert order.index("orders") < order.index("bottom") < order.index("top") < order.index("foreign")
     assert set(order) == {"orders", "bottom", "top", "foreign", "old"}
@@ -180,7 +182,7 @@ def test_graph_of_database(shop, database):
 
 def test_graph_contains_objects_of_unscanned_databases(shop, database, other_database, view):
     view(f"{other_database}.far", f"SELECT id FROM {database}.top")
-    graph = shop.graph(other_database)
+    graph = shop.dependencies.graph(other_database)
     assert set(graph.nodes) == {ViewName(other_database, "far"), ViewName(database, "top")}
     assert graph.nodes[ViewName(database, "top")].lineage is None
 
@@ -215,11 +217,11 @@ def test_change_that_closes_cycle_is_rejected(shop, database, view, change, cycl
         "rename": lambda: shop.rename_view(f"{database}.last", bottom),
         "rollback": lambda: shop.load_view(f"{database}.top").update().rollback(version_id=1).commit(),
     }
-    before = shop.graph(database)
+    before = shop.dependencies.graph(database)
     with pytest.raises(CyclicViewError) as caught:
         changes[change]()
     assert [name.split(".")[1] for name in caught.value.cycle] == cycle.split()
-    assert shop.graph(database) == before
+    assert shop.dependencies.graph(database) == before
 
 
 def test_graph_reports_cycle_of_other_programs(shop, raw, database):
@@ -227,19 +229,19 @@ def test_graph_reports_cycle_of_other_programs(shop, raw, database):
     row.tableName = "orders2"
     row.viewExpandedText = row.viewOriginalText = f"select `x`.`id` from `{database}`.`orders2` `x`"
     raw.alter_table_with_environment_context(database, "old", row, EnvironmentContext({}))
-    assert shop.graph(database).cycles() == ((ViewName(database, "orders2"),),)
-    assert ViewName(database, "orders2") in shop.lineage(f"{database}.orders2").dependencies[0].readers
+    assert shop.dependencies.graph(database).cycles() == ((ViewName(database, "orders2"),),)
+    assert ViewName(database, "orders2") in shop.dependencies.lineage(f"{database}.orders2").dependencies[0].readers
 
 
 @pytest.mark.parametrize(
     ("question", "most_calls"),
     [
-        (lambda catalog, table: catalog.dependents(table), 20),
-        (lambda catalog, table: catalog.impact(table), 22),
-        (lambda catalog, table: catalog.plan_drop(table, behavior="cascade"), 22),
-        (lambda catalog, table: catalog.check_views(table.partition(".")[0]), 12),
-        (lambda catalog, table: catalog.picture(table.partition(".")[0]), 14),
-        (lambda catalog, table: catalog.graph(table.partition(".")[0]), 12),
+        (lambda catalog, table: catalog.dependencies.dependents(table), 20),
+        (lambda catalog, table: catalog.dependencies.impact(table), 22),
+        (lambda catalog, table: catalog.dependencies.plan_drop(table, behavior="cascade"), 22),
+        (lambda catalog, table: catalog.dependencies.check_views(table.partition(".")[0]), 12),
+        (lambda catalog, table: catalog.dependencies.picture(table.partition(".")[0]), 14),
+        (lambda catalog, table: catalog.dependencies.graph(table.partition(".")[0]), 12),
     ],
     ids=["dependents", "impact", "plan_drop", "check_views", "picture", "graph"],
 )

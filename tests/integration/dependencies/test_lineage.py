@@ -149,9 +149,9 @@ def test_rebuilt_lineage_writes_nothing(catalog, raw, database, hive_table):
     hive_table("orders")
     catalog.create_view(f"{database}.top", ICEBERG, version(database, ("spark", "select * from orders")))
     before = raw.get_table(database, "orders")
-    catalog.lineage(f"{database}.top")
-    catalog.dependents(f"{database}.orders")
-    catalog.graph(database)
+    catalog.dependencies.lineage(f"{database}.top")
+    catalog.dependencies.dependents(f"{database}.orders")
+    catalog.dependencies.graph(database)
     assert raw.get_table(database, "orders") == before
 
 
@@ -176,7 +176,7 @@ def test_hive_view_dependencies_come_from_its_text(
         [f"{other_database}.orders"],
         origin,
     )
-    dependents = catalog.dependents(f"{other_database}.orders")
+    dependents = catalog.dependencies.dependents(f"{other_database}.orders")
     assert [str(name) for name in dependents.views] == [f"{database}.old"]
     assert [item.view.name for item in dependents.unknown] == (["old"] if origin is LineageOrigin.NONE else [])
 
@@ -199,12 +199,14 @@ def test_both_readings_of_three_part_names_are_considered(catalog, database, hiv
     hive_view("v", text.format(database), **{"view.catalogAndNamespace.part.1": database})
     lineage = read(catalog, database, "v")
     assert ([child.name.name for child in lineage.dependencies], lineage.missing) == ([source], ())
-    assert [str(name) for name in catalog.dependents(f"{database}.{source}").views] == [f"{database}.v"]
-    assert [edge.target.name for edge in catalog.graph(database).edges] == [source]
-    assert catalog.graph(database).nodes.keys() == {ViewName(database, source), ViewName(database, "v")}
-    assert catalog.check_view(f"{database}.v").validity.value == ("unknown" if source == "orders" else "valid")
-    assert catalog.partition_dependencies(f"{database}.v").complete is None
-    (affected,) = catalog.impact(f"{database}.{source}")
+    assert [str(name) for name in catalog.dependencies.dependents(f"{database}.{source}").views] == [f"{database}.v"]
+    assert [edge.target.name for edge in catalog.dependencies.graph(database).edges] == [source]
+    assert catalog.dependencies.graph(database).nodes.keys() == {ViewName(database, source), ViewName(database, "v")}
+    assert catalog.dependencies.check_view(f"{database}.v").validity.value == (
+        "unknown" if source == "orders" else "valid"
+    )
+    assert catalog.partitions.dependencies(f"{database}.v").complete is None
+    (affected,) = catalog.dependencies.impact(f"{database}.{source}")
     assert affected.effect.value == ("unknown" if source == "orders" else "breaks")
 
 
@@ -216,17 +218,17 @@ def test_cascade_keeps_view_whose_text_may_mean_another_object(
     hive_table(database, in_database=other_database)
     hive_view("v", f"SELECT * FROM {other_database}.{database}.history")
     for name in (f"{other_database}.{database}", f"{database}.history"):
-        assert catalog.dependents(name).views == ()
-        (unknown,) = catalog.dependents(name).unknown
+        assert catalog.dependencies.dependents(name).views == ()
+        (unknown,) = catalog.dependencies.dependents(name).unknown
         assert (unknown.view, "may mean" in unknown.problem) == (ViewName(database, "v"), True)
-        assert catalog.plan_drop(name, behavior="cascade").steps[0].name == ViewName.parse(name)
+        assert catalog.dependencies.plan_drop(name, behavior="cascade").steps[0].name == ViewName.parse(name)
 
 
 def test_view_of_trino_over_metadata_of_table(catalog, database, hive_table):
     hive_table("orders")
     definition = version(database, ("trino", f'SELECT * FROM {database}."orders$partitions"'))
     catalog.create_view(f"{database}.v", ICEBERG, definition)
-    assert [name.name for name in catalog.dependents(f"{database}.orders").views] == ["v"]
+    assert [name.name for name in catalog.dependencies.dependents(f"{database}.orders").views] == ["v"]
 
 
 def test_unparsable_text_is_reported_as_problem(catalog, database):
@@ -242,7 +244,7 @@ def test_transitive_lineage_follows_views(catalog, database, hive_table, view):
     bottom = view("bottom", "SELECT id, total FROM orders")
     middle = view("middle", "SELECT b.id, r.total FROM bottom b JOIN refunds r ON b.id = r.id")
     view("top", "SELECT m.id FROM middle m JOIN bottom b ON m.id = b.id")
-    deep = catalog.lineage(f"{database}.top")
+    deep = catalog.dependencies.lineage(f"{database}.top")
     assert [(item.dependency.name.name, item.depth) for item in deep.dependencies] == [
         ("bottom", 1),
         ("middle", 1),
@@ -263,7 +265,7 @@ def test_transitive_lineage_visits_shared_views_once(catalog, database, hive_tab
     hive_table("t0")
     for level in range(1, 13):
         view(f"t{level}", f"SELECT a.id, b.total FROM t{level - 1} a JOIN t{level - 1} b ON a.id = b.id")
-    assert len(catalog.lineage(f"{database}.t12").dependencies) == 12
+    assert len(catalog.dependencies.lineage(f"{database}.t12").dependencies) == 12
 
 
 @pytest.mark.parametrize(
@@ -276,7 +278,7 @@ def test_state_of_renamed_or_replaced_dependency(catalog, raw, database, hive_ta
     rename(raw, database, "orders", "moved")
     if what == "replace":
         hive_table("orders", **{HIVE_UUID: str(uuid.uuid4())})
-    (item,) = catalog.lineage(f"{database}.top").dependencies
+    (item,) = catalog.dependencies.lineage(f"{database}.top").dependencies
     assert item.state is state
     assert item.dependency.name.name == ("moved" if what == "rename" else "orders")
     assert (item.dependency.uuid == old) is (what == "rename")
@@ -290,13 +292,13 @@ def test_rename_of_iceberg_table_without_row_uuid_is_followed(catalog, metastore
     view("top", "SELECT id FROM orders")
     uuid = str(catalog.load_table(f"{database}.orders").metadata.table_uuid)
     plain.rename_table(f"{database}.orders", f"{database}.moved")
-    (item,) = catalog.lineage(f"{database}.top").dependencies
+    (item,) = catalog.dependencies.lineage(f"{database}.top").dependencies
     assert (item.state, item.dependency.name.name, item.dependency.uuid) == (DependencyState.RENAMED, "moved", uuid)
-    (edge,) = catalog.graph(database).edges
+    (edge,) = catalog.dependencies.graph(database).edges
     assert (edge.state, edge.target.name) == (DependencyState.RENAMED, "moved")
-    assert [name.name for name in catalog.dependents(f"{database}.moved").views] == ["top"]
+    assert [name.name for name in catalog.dependencies.dependents(f"{database}.moved").views] == ["top"]
     catalog.drop_table(f"{database}.moved")
-    (item,) = catalog.lineage(f"{database}.top").dependencies
+    (item,) = catalog.dependencies.lineage(f"{database}.top").dependencies
     assert item.state is DependencyState.MISSING
 
 
@@ -305,7 +307,7 @@ def test_unknown_name_in_text_is_missing(catalog, database, hive_table, hive_vie
     hive_table("orders")
     hive_view("old", f"select `o`.`id` from `{database}`.`orders` `o` cross join `{database}`.`gone` `g`", "id")
     view("top", "SELECT id FROM old")
-    deep = catalog.lineage(f"{database}.top")
+    deep = catalog.dependencies.lineage(f"{database}.top")
     assert [(item.dependency.name.name, item.state, item.depth) for item in deep.dependencies] == [
         ("old", DependencyState.SAME, 1),
         ("gone", DependencyState.MISSING, 2),
@@ -321,20 +323,22 @@ def test_dependency_without_metadata_file_has_unknown_state(catalog, raw, databa
         hive_row(database, "lost", "EXTERNAL_TABLE", table_type="ICEBERG", metadata_location="file:/nowhere/1.json")
     )
     hive_view("top", f"select `one` from `{database}`.`lost`")
-    deep = catalog.lineage(f"{database}.top")
+    deep = catalog.dependencies.lineage(f"{database}.top")
     assert [(item.dependency.name.name, item.state) for item in deep.dependencies] == [
         ("lost", DependencyState.UNKNOWN)
     ]
     assert (deep.missing, deep.by_uuid()) == ((), {})
-    (edge,) = catalog.graph(database).edges
+    (edge,) = catalog.dependencies.graph(database).edges
     assert (edge.state, edge.target.name) == (DependencyState.UNKNOWN, "lost")
-    assert "cannot be identified" in " ".join(catalog.picture(database).boxes[ViewName(database, "top")].reasons)
+    assert "cannot be identified" in " ".join(
+        catalog.dependencies.picture(database).boxes[ViewName(database, "top")].reasons
+    )
 
 
 def test_dropped_dependency_is_missing(catalog, raw, database, hive_table, view):
     hive_table("orders")
     view("top", "SELECT id FROM orders")
     raw.drop_table(database, "orders", False)
-    (item,) = catalog.lineage(f"{database}.top").dependencies
+    (item,) = catalog.dependencies.lineage(f"{database}.top").dependencies
     assert item.state is DependencyState.MISSING
-    assert catalog.lineage(f"{database}.top").by_uuid() == {}
+    assert catalog.dependencies.lineage(f"{database}.top").by_uuid() == {}

@@ -36,37 +36,39 @@ def names(views) -> set[str]:
 
 
 def dependents(catalog: HiveViewCatalog, database: str, name: str) -> set[str]:
-    return names(catalog.dependents((database, name)).views)
+    return names(catalog.dependencies.dependents((database, name)).views)
 
 
 def test_dependents_are_listed(market, database):
     assert dependents(market, database, "sales") == {"mv", "upper", "second"}
     assert dependents(market, database, "mv") == {"upper", "second"}
-    graph = market.graph(database)
+    graph = market.dependencies.graph(database)
     assert names(graph.downstream(ViewName(database, "sales"))) == {"mv", "upper", "second"}
     assert graph.dependencies(ViewName(database, "second")) == (ViewName(database, "mv"),)
-    read = market.lineage((database, "second")).dependencies
+    read = market.dependencies.lineage((database, "second")).dependencies
     assert names(item.dependency.name for item in read) == {"mv", "sales"}
 
 
 def test_impact_of_a_drop(market, database):
-    affected = {item.view.name: item.effect for item in market.impact((database, "sales"), None)}
+    affected = {item.view.name: item.effect for item in market.dependencies.impact((database, "sales"), None)}
     assert affected == dict.fromkeys(("mv", "upper", "second"), Effect.BREAKS)
 
 
 def test_impact_includes_materialized_view_that_loses_a_column(market, database):
-    affected = {item.view.name: item.effect for item in market.impact((database, "sales"), [("id", "bigint")])}
+    affected = {
+        item.view.name: item.effect for item in market.dependencies.impact((database, "sales"), [("id", "bigint")])
+    }
     assert affected["mv"] is Effect.BREAKS
 
 
 def test_checks_include_materialized_views(market, database):
-    assert {item.view.name: item.validity.value for item in market.check_views(database)} == dict.fromkeys(
+    assert {item.view.name: item.validity.value for item in market.dependencies.check_views(database)} == dict.fromkeys(
         ("mv", "upper", "second"), "valid"
     )
     market.drop_table((database, "sales"))
-    checked = {item.view.name: item.validity.value for item in market.check_views(database)}
+    checked = {item.view.name: item.validity.value for item in market.dependencies.check_views(database)}
     assert checked == {"mv": "invalid", "upper": "blocked", "second": "blocked"}
-    assert market.check_view((database, "mv")).validity.value == "invalid"
+    assert market.dependencies.check_view((database, "mv")).validity.value == "invalid"
 
 
 def test_restrict_drops_nothing(market, database):
@@ -74,12 +76,12 @@ def test_restrict_drops_nothing(market, database):
         market.drop_table((database, "sales"), behavior="restrict")
     assert {name.split(".")[1] for name in caught.value.dependents} == {"mv", "upper", "second"}
     with pytest.raises(DependentsError):
-        market.materialized.drop((database, "mv"), behavior="restrict")
+        market.materialized.load((database, "mv")).drop(behavior="restrict")
     assert market.materialized.load((database, "mv")).name == ViewName(database, "mv")
 
 
 def test_cascade_drops_all_materialized_dependents(market, database, layout, raw):
-    plan = market.plan_drop((database, "sales"), behavior="cascade")
+    plan = market.dependencies.plan_drop((database, "sales"), behavior="cascade")
     assert names(step.name for step in plan.steps) == {"sales", "mv", "upper", "second"}
     report = market.drop_table((database, "sales"), behavior="cascade")
     assert [step.name.name for step in report.steps][-2:] == ["mv", "sales"]
@@ -94,7 +96,7 @@ def test_cascade_drops_all_materialized_dependents(market, database, layout, raw
 
 
 def test_cascade_of_a_materialized_view(market, database, raw):
-    market.materialized.drop((database, "mv"), behavior="cascade")
+    market.materialized.load((database, "mv")).drop(behavior="cascade")
     assert {name for name in raw.get_all_tables(database) if not name.endswith("__storage")} == {"sales"}
 
 
@@ -105,14 +107,14 @@ def test_other_tables_are_no_dependents(market, database):
 
 def test_redefinition_changes_the_dependents(market, database):
     market.create_table((database, "more"), COLUMNS)
-    market.materialized.replace((database, "mv"), "SELECT id, shop FROM more")
+    market.materialized.load((database, "mv")).replace("SELECT id, shop FROM more")
     assert dependents(market, database, "sales") == set()
     assert dependents(market, database, "more") == {"mv", "upper", "second"}
 
 
 def test_cycles_are_rejected(market, database):
     with pytest.raises(CyclicViewError):
-        market.materialized.replace((database, "mv"), "SELECT id, shop FROM upper")
+        market.materialized.load((database, "mv")).replace("SELECT id, shop FROM upper")
 
 
 @pytest.mark.parametrize("layout", ["table"], indirect=True)

@@ -52,7 +52,7 @@ def run(catalog, database):
 @pytest.fixture
 def ask(catalog, database):
     def answer(view: str, **partition: str) -> PartitionDependencies:
-        return catalog.partition_dependencies(f"{database}.{view}", partition)
+        return catalog.partitions.dependencies(f"{database}.{view}", partition)
 
     return answer
 
@@ -527,7 +527,7 @@ def test_unreadable_source_makes_answer_unknown(
     answer = ask("v", ds="d1")
     assert (answer.complete, answer.fresh_as_of, answer.last_written, answer.stale) == (None, None, None, None)
     assert "cannot be analyzed" in answer.why and answer.problem == answer.why == answer.stale_reason
-    assert catalog.check_view(f"{database}.v").validity.value in ("invalid", "blocked", "unknown")
+    assert catalog.dependencies.check_view(f"{database}.v").validity.value in ("invalid", "blocked", "unknown")
 
 
 def test_sampled_table_needs_all_partitions(table, run, ask):
@@ -538,7 +538,7 @@ def test_sampled_table_needs_all_partitions(table, run, ask):
 
 
 def marks(catalog, name):
-    return {"/".join(value for _, value in item.partition): item.stale for item in catalog.marked_partitions(name)}
+    return {"/".join(value for _, value in item.partition): item.stale for item in catalog.partitions.marked(name)}
 
 
 @pytest.fixture
@@ -550,8 +550,8 @@ def months(table, run, catalog, database):
         "CREATE VIEW monthly PARTITIONED ON (m) AS SELECT sum(total) AS total, substr(ds, 1, 7) AS m FROM days "
         "GROUP BY substr(ds, 1, 7)"
     )
-    catalog.add_partitions(f"{database}.daily", {"ds": "2026-01-30"}, {"ds": "2026-01-31"}, {"ds": "2026-02-01"})
-    catalog.add_partitions(f"{database}.monthly", {"m": "2026-01"}, {"m": "2026-02"})
+    catalog.partitions.add(f"{database}.daily", {"ds": "2026-01-30"}, {"ds": "2026-01-31"}, {"ds": "2026-02-01"})
+    catalog.partitions.add(f"{database}.monthly", {"m": "2026-01"}, {"m": "2026-02"})
 
 
 def rewrite(raw, database, day, seconds=str(LATE)):
@@ -591,7 +591,7 @@ def test_marks_are_stale_after_change_of_needed_partition(months, raw, catalog, 
     for view, expected in (("daily", daily), ("monthly", monthly)):
         found = marks(catalog, f"{database}.{view}")
         assert found == {value: expected == "all" or value in expected for value in found}, view
-    assert len(catalog.marked_partitions(database)) == 5
+    assert len(catalog.partitions.marked(database)) == 5
 
 
 def test_answer_has_time_and_state_of_mark(months, ask, raw, database):
@@ -619,7 +619,7 @@ def test_mark_of_other_program_is_stale_or_unknown(months, raw, catalog, databas
 def test_marks_are_stale_after_new_definition(months, run, catalog, database, redefined):
     run("CREATE VIEW middle AS SELECT id, total, ds FROM days")
     run("CREATE VIEW top PARTITIONED ON (ds) AS SELECT id, total, ds FROM middle")
-    catalog.add_partitions(f"{database}.top", {"ds": "2026-01-30"})
+    catalog.partitions.add(f"{database}.top", {"ds": "2026-01-30"})
     view = catalog.load_view(f"{database}.middle")
     view.update().set_properties(owner="bi").commit()
     assert marks(catalog, f"{database}.top") == {"2026-01-30": False}
@@ -635,7 +635,7 @@ def test_mark_over_iceberg_table_is_exact_within_a_second(catalog, run, database
     events = catalog.create_table(f"{database}.events", schema, partition_spec=spec)
     events.append(pa.table({"id": [1, 2], "ds": ["1", "2"]}))
     run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM events")
-    catalog.add_partitions(f"{database}.v", {"ds": "1"}, {"ds": "2"})
+    catalog.partitions.add(f"{database}.v", {"ds": "1"}, {"ds": "2"})
     assert marks(catalog, f"{database}.v") == {"1": False, "2": False}
     events.append(pa.table({"id": [3], "ds": ["2"]}))
     assert marks(catalog, f"{database}.v") == {"1": False, "2": True}
@@ -645,7 +645,7 @@ def test_mark_over_iceberg_table_is_stale_after_removal_of_a_file(catalog, run, 
     """The remaining files of the partition are as old as before."""
     days.append(pa.table({"id": [3], "ds": ["2026-01-01"]}))
     run("CREATE VIEW v PARTITIONED ON (ds) AS SELECT id, ds FROM days")
-    catalog.add_partitions(f"{database}.v", {"ds": "2026-01-01"}, {"ds": "2026-01-02"})
+    catalog.partitions.add(f"{database}.v", {"ds": "2026-01-01"}, {"ds": "2026-01-02"})
     written = ask("v", ds="2026-01-01").last_written
     days.delete("id = 1")
     assert ask("v", ds="2026-01-01").last_written == written
@@ -655,14 +655,14 @@ def test_mark_over_iceberg_table_is_stale_after_removal_of_a_file(catalog, run, 
 def test_scheduler_marks_complete_and_stale_partitions(months, raw, catalog, database):
     view = f"{database}.daily"
     assert mark(catalog, view, ["2026-02-02"]) == [f"ds=2026-02-02: {database}.days has no partition ds=2026-02-02"]
-    before = catalog.partition_dependencies(view, {"ds": "2026-01-30"}).marked_at
+    before = catalog.partitions.dependencies(view, {"ds": "2026-01-30"}).marked_at
     raw.drop_partition(database, "days", ["2026-01-31"], False)
     add(raw, database, "2026-01-31", str(EARLY + 1))
     add(raw, database, "2026-02-02", str(EARLY))
     assert marks(catalog, view)["2026-01-31"] is True
     assert mark(catalog, view, ["2026-02-02"]) == []
     assert marks(catalog, view) == dict.fromkeys(["2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02"], False)
-    assert catalog.partition_dependencies(view, {"ds": "2026-01-30"}).marked_at == before
+    assert catalog.partitions.dependencies(view, {"ds": "2026-01-30"}).marked_at == before
 
 
 def test_monthly_view_needs_partitions_of_month(table, run, ask):

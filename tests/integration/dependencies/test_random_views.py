@@ -109,20 +109,20 @@ def test_dependents_of_random_views(open_catalog, raw, database, other_database,
     for number in range(VIEWS):
         name = ViewName(warehouse.databases[number % 2], f"v{number // 2}")
         make_view(catalog, raw, source, warehouse, name)
-    graph = catalog.graph()
+    graph = catalog.dependencies.graph()
     reader = LineageReader(catalog.store)
     for name in [*warehouse.reads, *(ViewName(item, table) for item in warehouse.databases for table in TABLES)]:
         expected = warehouse.dependents(name)
-        found = catalog.dependents(str(name))
+        found = catalog.dependencies.dependents(str(name))
         assert (set(found.views), found.unknown) == (expected, ()), name
         filtered = DependentFinder(reader, databases=warehouse.databases, max_unfiltered=1).find_all(name)
         assert set(filtered.views) == expected, name
         assert set(graph.downstream(name)) == expected, name
-        assert {item.view for item in catalog.impact(str(name))} == expected, name
+        assert {item.view for item in catalog.dependencies.impact(str(name))} == expected, name
         if expected and catalog.view_exists(str(name)):
             with pytest.raises(DependentsError):
                 catalog.drop_view(str(name), behavior="restrict")
     lost = ViewName(source.choice(warehouse.databases), source.choice(TABLES))
     raw.drop_table(lost.database, lost.name, False)
-    unreadable = {item.view for item in catalog.check_views() if item.validity.is_unreadable}
+    unreadable = {item.view for item in catalog.dependencies.check_views() if item.validity.is_unreadable}
     assert unreadable & warehouse.reads.keys() == warehouse.dependents(lost)

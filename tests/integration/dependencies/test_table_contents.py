@@ -48,7 +48,7 @@ def add(raw: Client, database: str, name: str, descriptor: StorageDescriptor, *v
 def findings(catalog: HiveViewCatalog, table: str) -> list[tuple[str, str]]:
     """The outcome and the reason of each finding about Spark that a table causes, of the Hive view over it."""
     database, _, name = table.partition(".")
-    found = [item for item in catalog.check_engines(f"{database}.v_{name}") if item.table == table]
+    found = [item for item in catalog.dependencies.check_engines(f"{database}.v_{name}") if item.table == table]
     return [(item.outcome.value, item.construct) for item in found if item.engine == "spark"]
 
 
@@ -99,7 +99,7 @@ def test_author_of_a_spark_text_sees_what_spark_returns(catalog: HiveViewCatalog
     raw.create_table(row)
     for name in ("t", "u", "texts"):
         catalog.execute(f"CREATE VIEW {database}.of_{name} AS SELECT * FROM {database}.{name}", dialect="spark")
-    found = {name: catalog.check_engines(f"{database}.of_{name}") for name in ("t", "u", "texts")}
+    found = {name: catalog.dependencies.check_engines(f"{database}.of_{name}") for name in ("t", "u", "texts")}
     assert {
         (name, item.engine, item.outcome.value) for name, items in found.items() for item in items if item.table
     } == {("u", "hive", "other rows")}

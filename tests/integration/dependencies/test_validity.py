@@ -48,7 +48,7 @@ def shop(catalog, database, hive_table, hive_view, view):
 
 
 def checked_views(catalog, database):
-    return {finding.view.name: finding for finding in catalog.check_views(database)}
+    return {finding.view.name: finding for finding in catalog.dependencies.check_views(database)}
 
 
 def validity(catalog, database):
@@ -113,14 +113,18 @@ def test_views_over_invalid_view_are_blocked_at_any_distance(
     assert set(problem.blocked_by) <= {ViewName(database, cause) for cause in causes}
     # A view of another database, alone, with its database, and in pictures.
     outside = f"{other_database}.e"
-    alone = chain.check_view(outside)
-    (of_database,) = chain.check_views(other_database)
+    alone = chain.dependencies.check_view(outside)
+    (of_database,) = chain.dependencies.check_views(other_database)
     assert alone == of_database and alone.validity is Validity.BLOCKED
     assert f"it reads {database}.c, which is" in alone.problems[0].reason
-    for picture in (chain.picture(), chain.picture(other_database), chain.picture_of(outside, Direction.UP)):
+    for picture in (
+        chain.dependencies.picture(),
+        chain.dependencies.picture(other_database),
+        chain.dependencies.picture_of(outside, Direction.UP),
+    ):
         box = picture.boxes[ViewName.parse(outside)]
         assert (box.standing, box.reasons) == (Validity.BLOCKED, (alone.problems[0].reason,))
-    picture = chain.picture(database)
+    picture = chain.dependencies.picture(database)
     assert {name.name: box.standing.value for name, box in picture.boxes.items() if name.name in results} == results
 
 
@@ -155,12 +159,12 @@ def test_dialect_specific_literals_are_no_change(catalog, database, hive_table, 
 
 def test_changed_column_type_is_invalid(shop, raw, database):
     alter(raw, database, "orders", columns(("id", "string"), ("total", "bigint")))
-    finding = shop.check_view(f"{database}.star")
+    finding = shop.dependencies.check_view(f"{database}.star")
     assert finding.validity is Validity.INVALID
     assert "bigint" in finding.problems[0].reason
     assert "string" in finding.problems[0].reason
     # The types of computed columns depend on the engine, and are not compared.
-    assert shop.check_view(f"{database}.untouched").validity is Validity.VALID
+    assert shop.dependencies.check_view(f"{database}.untouched").validity is Validity.VALID
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_hive_only_types_are_no_change(catalog, raw, database, kind, stored):
     raw.create_table(row)
     schema = Schema(NestedField(1, "id", stored))
     catalog.create_view(f"{database}.top", schema, version(database, ("spark", "select id from odd")))
-    assert catalog.check_view(f"{database}.top").validity is Validity.UNEXPANDED
+    assert catalog.dependencies.check_view(f"{database}.top").validity is Validity.UNEXPANDED
 
 
 def test_functions_without_a_database_are_assumed_to_exist(catalog, database, hive_table, hive_view):
@@ -197,11 +201,11 @@ def test_views_over_table_without_metadata_file_are_blocked(catalog, database, v
     view("one", "SELECT id FROM orders")
     view("two", "SELECT id FROM one")
     path(table.metadata_location).unlink()
-    checked = {item.view.name: item for item in catalog.check_views(database)}
+    checked = {item.view.name: item for item in catalog.dependencies.check_views(database)}
     assert {name: item.validity.value for name, item in checked.items()} == {"one": "blocked", "two": "blocked"}
     for item in checked.values():
         assert f"{database}.orders, which is invalid: its metadata file " in item.problems[0].reason
-    boxes = catalog.picture(database).boxes
+    boxes = catalog.dependencies.picture(database).boxes
     assert {name.name: box.standing.value for name, box in boxes.items()} == {
         **dict.fromkeys(["one", "two"], "blocked"),
         "orders": "invalid",
@@ -210,7 +214,7 @@ def test_views_over_table_without_metadata_file_are_blocked(catalog, database, v
 
 def test_unsupported_dialect_is_unknown(catalog, database):
     catalog.create_view(f"{database}.top", COLUMNS, version(database, ("presto", "select 1, 2")))
-    assert catalog.check_view(f"{database}.top").validity is Validity.UNKNOWN
+    assert catalog.dependencies.check_view(f"{database}.top").validity is Validity.UNKNOWN
 
 
 def test_view_over_unknown_view_is_unknown(catalog, database, view):
@@ -221,7 +225,7 @@ def test_view_over_unknown_view_is_unknown(catalog, database, view):
     assert checked_views(catalog, database)["above"].problems[0].reason == (
         f"it reads {database}.over, which cannot be checked completely"
     )
-    assert {box.standing.value for box in catalog.picture(database).boxes.values()} == {"unknown"}
+    assert {box.standing.value for box in catalog.dependencies.picture(database).boxes.values()} == {"unknown"}
 
 
 # -- Drift --------------------------------------------------------------------------------------------------------
@@ -240,13 +244,15 @@ def alter_view_as(raw, database, name, text, *pairs):
 def test_drifted_row_is_repaired(shop, raw, database):
     before = shop.load_view(f"{database}.named")
     alter_view_as(raw, database, "named", f"select `r`.`total` from `{database}`.`refunds` `r`", ("total", "bigint"))
-    assert shop.check_view(f"{database}.named").validity is not Validity.VALID
-    assert Validity.DRIFTED in {problem.validity for problem in shop.check_view(f"{database}.named").problems}
+    assert shop.dependencies.check_view(f"{database}.named").validity is not Validity.VALID
+    assert Validity.DRIFTED in {
+        problem.validity for problem in shop.dependencies.check_view(f"{database}.named").problems
+    }
     repaired = shop.repair_view(f"{database}.named")
     assert repaired.drift == ()
     assert repaired.expanded_text == before.expanded_text
     assert repaired.metadata.versions == before.metadata.versions
-    assert shop.check_view(f"{database}.named").validity is Validity.VALID
+    assert shop.dependencies.check_view(f"{database}.named").validity is Validity.VALID
     assert shop.repair_view(f"{database}.named").metadata_location == repaired.metadata_location
 
 
@@ -258,7 +264,7 @@ def test_drifted_row_is_adopted(shop, raw, database):
     assert adopted.original_text == text
     assert [field.name for field in adopted.schema().fields] == ["total"]
     assert [entry.version_id for entry in adopted.history()] == [1, 2]
-    assert [name.name for name in shop.dependents(f"{database}.refunds", namespaces=[database]).views] == [
+    assert [name.name for name in shop.dependencies.dependents(f"{database}.refunds", namespaces=[database]).views] == [
         "named",
         "untouched",
     ]
@@ -277,7 +283,7 @@ def test_adopt_keeps_names_and_comments_of_row(shop, raw, database):
     assert [(field.name, field.doc) for field in adopted.schema().fields] == [("x", "the x"), ("y", None)]
     assert adopted.original_text == "SELECT total, id FROM orders"
     assert adopted.drift == ()
-    assert shop.check_view(f"{database}.named").validity is Validity.VALID
+    assert shop.dependencies.check_view(f"{database}.named").validity is Validity.VALID
 
 
 def test_adopt_keeps_comments_that_the_row_has_in_part(shop, raw, database):
@@ -320,7 +326,7 @@ def test_settings_of_another_version_are_removed_by_repair_and_adopt(shop, raw, 
     for mend in (shop.repair_view, shop.adopt_view):
         alter(raw, database, "named", change)
         assert [item.field for item in shop.load_view(f"{database}.named").drift] == ["setting spark.sql.ansi.enabled"]
-        assert shop.check_view(f"{database}.named").validity is Validity.DRIFTED
+        assert shop.dependencies.check_view(f"{database}.named").validity is Validity.DRIFTED
         assert mend(f"{database}.named").drift == ()
         assert "view.sqlConfig.spark.sql.ansi.enabled" not in raw.get_table(database, "named").parameters
 
@@ -359,7 +365,7 @@ def test_recompile_adds_new_columns(shop, raw, database):
     assert [field.name for field in star.schema().fields] == ["fee", "id", "total"]
     assert star.original_text == "SELECT *\nFROM orders"
     assert [entry.version_id for entry in star.history()] == [1, 2]
-    assert shop.check_view(f"{database}.star").validity is Validity.VALID
+    assert shop.dependencies.check_view(f"{database}.star").validity is Validity.VALID
 
 
 def test_recompile_of_unresolvable_view_changes_nothing(shop, raw, database):
@@ -375,7 +381,7 @@ def test_recompile_records_uuid_of_recreated_table(shop, raw, database, hive_tab
     hive_table("orders", hive_views_uuid="11111111-2222-4333-8444-555555555555")
     done = shop.recompile_view(f"{database}.named", analyzer=longs(shop, "", database))
     assert done.changed
-    assert shop.lineage(f"{database}.named").by_uuid()[f"{database}.orders"].startswith("1111")
+    assert shop.dependencies.lineage(f"{database}.named").by_uuid()[f"{database}.orders"].startswith("1111")
 
 
 def by_schema(catalog, database, name, sql, *columns, **more):
@@ -486,11 +492,11 @@ def test_recompile_rejects_loss_of_dialect(shop, database, allowed):
 
 
 def effects(catalog, identifier, new=None):
-    return {item.view.name: item.effect for item in catalog.impact(identifier, new)}
+    return {item.view.name: item.effect for item in catalog.dependencies.impact(identifier, new)}
 
 
 def test_impact_of_drop(shop, database):
-    affected = {item.view.name: item for item in shop.impact(f"{database}.orders")}
+    affected = {item.view.name: item for item in shop.dependencies.impact(f"{database}.orders")}
     assert {item.effect for item in affected.values()} == {Effect.BREAKS}
     assert set(affected) == {"star", "named", "over", "computed", "old"}
     assert "star" in affected["over"].reason
@@ -519,7 +525,8 @@ def test_impact_of_new_column(shop, database):
 
 def test_impact_of_changed_type(shop, database):
     affected = {
-        item.view.name: item for item in shop.impact(f"{database}.orders", [("id", "bigint"), ("total", "double")])
+        item.view.name: item
+        for item in shop.dependencies.impact(f"{database}.orders", [("id", "bigint"), ("total", "double")])
     }
     assert affected["star"].types == (("total", "bigint", "double"),)
     assert affected["over"].types == (("total", "bigint", "double"),)  # passed on by a star
@@ -529,8 +536,8 @@ def test_impact_of_changed_type(shop, database):
 
 def test_impact_changes_nothing(shop, raw, database):
     before = [raw.get_table(database, name) for name in sorted(raw.get_all_tables(database))]
-    shop.impact(f"{database}.orders")
-    shop.check_views(database)
+    shop.dependencies.impact(f"{database}.orders")
+    shop.dependencies.check_views(database)
     assert [raw.get_table(database, name) for name in sorted(raw.get_all_tables(database))] == before
 
 
@@ -587,10 +594,10 @@ SPARK = {"spark.sql.create.version": "4.1.4"}
 def test_views_of_what_only_spark_can_resolve_are_unknown(catalog, database, hive_table, hive_view, sql, reason):
     hive_table("orders")
     hive_view("v", sql.format(d=database), "id", **SPARK)
-    checked = catalog.check_view(f"{database}.v")
+    checked = catalog.dependencies.check_view(f"{database}.v")
     assert checked.validity is Validity.UNKNOWN
     assert reason in checked.problems[0].reason
-    missing = [node for node in catalog.graph(database).nodes.values() if node.kind.value == "missing"]
+    missing = [node for node in catalog.dependencies.graph(database).nodes.values() if node.kind.value == "missing"]
     assert missing == [] or "snapshots" in sql
 
 
@@ -604,4 +611,4 @@ def test_views_over_tables_whose_columns_only_spark_records_are_valid(catalog, r
     raw.create_table(row)
     hive_view("v", f"SELECT id, hour(nt) AS h FROM {database}.placeholder", "id", "h", **SPARK)
     assert catalog.columns(f"{database}.placeholder") == (("id", "bigint"), ("nt", "timestamp_ntz"))
-    assert catalog.check_view(f"{database}.v").problems == ()
+    assert catalog.dependencies.check_view(f"{database}.v").problems == ()

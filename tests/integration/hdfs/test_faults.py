@@ -41,7 +41,7 @@ WRITES: dict[str, Operation] = {
     "create materialized": lambda catalog, database: catalog.materialized.create(
         f"{database}.new", "SELECT id FROM sales", database=database, layout="attached"
     ),
-    "refresh": lambda catalog, database: catalog.materialized.refresh(f"{database}.mv", DuckEngine(catalog)),
+    "refresh": lambda catalog, database: catalog.materialized.load(f"{database}.mv").refresh(DuckEngine(catalog)),
 }
 """Operations that write files."""
 

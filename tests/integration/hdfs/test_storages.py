@@ -112,17 +112,17 @@ def test_materialized_view_is_refreshed_collected_and_dropped(store, tables, dat
     source.append(sales((1, "a"), (2, "b")))
     views, engine, name = tables.materialized, DuckEngine(tables), f"{database}.mv"
     views.create(name, "SELECT shop, count(*) AS n FROM sales GROUP BY shop", layout=layout, database=database)
-    assert views.refresh(name, engine)[-1].action == "full"
+    assert views.load(name).refresh(engine)[-1].action == "full"
     tables.load_table(f"{database}.sales").append(sales((3, "a")))
     assert not views.freshness(name).is_fresh
-    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert views.freshness(name).is_fresh
     assert sorted(row["n"] for row in views.load(name).storage.scan().to_arrow().to_pylist()) == [1, 2]
     killed = engine.stage(engine.works[-1]) if layout != "attached" else None  # a refresh that does not publish
-    views.expire(name, older_than_ms=0, keep=1)
-    garbage = views.remove_orphans(name, older_than_ms=0)
+    views.load(name).expire(older_than_ms=0, keep=1)
+    garbage = views.load(name).remove_orphans(older_than_ms=0)
     assert killed is None or killed in garbage.snapshots
-    assert views.orphans(name, older_than_ms=0) == Garbage()
+    assert views.load(name).orphans(older_than_ms=0) == Garbage()
     assert sorted(row["n"] for row in views.load(name).storage.scan().to_arrow().to_pylist()) == [1, 2]
 
 
@@ -131,8 +131,8 @@ def test_abandoned_files_are_found_and_purged(store, tables, database, location)
     used = store.files(location)
     views, name = tables.materialized, f"{database}.mv"
     views.create(name, "SELECT id FROM sales", layout="attached", database=database)
-    views.refresh(name, DuckEngine(tables))
-    views.drop(name, purge=False)
+    views.load(name).refresh(DuckEngine(tables))
+    views.load(name).drop(purge=False)
     assert store.files(location) > used
     removed = views.remove_abandoned(database, older_than_ms=0)
     definition = store.files(
@@ -147,8 +147,8 @@ def test_purge_of_a_materialized_view_deletes_its_files(store, tables, database,
     used = store.files(location)
     views, name = tables.materialized, f"{database}.mv"
     views.create(name, "SELECT id FROM sales", layout=layout, database=database)
-    views.refresh(name, DuckEngine(tables))
-    views.drop(name, purge=True)
+    views.load(name).refresh(DuckEngine(tables))
+    views.load(name).drop(purge=True)
     assert (store.files(location), store.empty_directories(location)) == (used, set())
 
 

@@ -106,7 +106,7 @@ def test_hive_does_what_the_findings_about_a_text_of_spark_say(
 ):
     name = f"r.view_{list(CASES).index(query)}"
     catalog.execute(f"CREATE VIEW {name} AS {query}", database="r", dialect="spark")
-    findings = {item.outcome.value for item in catalog.check_engines(name) if item.engine == "hive"}
+    findings = {item.outcome.value for item in catalog.dependencies.check_engines(name) if item.engine == "hive"}
     expected = [tuple(map(printed, row)) for row in spark.sql(query).collect()] if CASES[query] != "refused" else []
     try:
         rows = [row.split("\t") for row in hive.query(f"SELECT * FROM {name}")]
@@ -124,7 +124,7 @@ def test_hive_does_what_the_findings_about_a_text_of_spark_say(
 def test_hive_refuses_an_iceberg_table(hive: HiveReader, catalog: HiveViewCatalog, spark: SparkSession):
     catalog.create_table("r.lake", Schema(NestedField(1, "id", LongType(), required=False)))
     catalog.execute("CREATE VIEW r.of_lake AS SELECT id FROM r.lake", database="r")
-    (finding,) = (item for item in catalog.check_engines("r.of_lake") if item.engine == "hive")
+    (finding,) = (item for item in catalog.dependencies.check_engines("r.of_lake") if item.engine == "hive")
     assert (finding.outcome.value, finding.table) == ("refused", "r.lake")
     with pytest.raises(HiveError):
         hive.query("SELECT * FROM r.of_lake")

@@ -100,4 +100,4 @@ def test_views_over_them_in_hive(hive: HiveReader, catalog: HiveViewCatalog, tmp
     with pytest.warns(UnreadableTableWarning, match="it reads ac.acid, a transactional"):
         catalog.execute("CREATE VIEW ac.ours AS SELECT * FROM ac.acid", dialect="hive")
     assert sorted(hive.query("SELECT * FROM ac.ours")) == ["1\ta", "2\tz"]
-    assert {str(name) for name in catalog.graph("ac").nodes} == {"ac.ours", "ac.acid"}
+    assert {str(name) for name in catalog.dependencies.graph("ac").nodes} == {"ac.ours", "ac.acid"}

@@ -598,7 +598,7 @@ def test_lineage_identifies_converted_view_by_the_same_uuid(add, sales, catalog,
     catalog.execute(f"CREATE VIEW {sales}.above AS SELECT id FROM base", database=sales)
 
     def state() -> DependencyState:
-        children = catalog.lineage((sales, "above")).dependencies
+        children = catalog.dependencies.lineage((sales, "above")).dependencies
         return next(item.state for item in children if item.dependency.name == ViewName(sales, "base"))
 
     assert state() is DependencyState.SAME

@@ -111,7 +111,7 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     else:
         assert stored(catalog, old.name) == [(1, 10), (3, 5)]
         assert verdict.verdict is (Fresh.FRESH if kind.startswith("trino") else Fresh.UNKNOWN), verdict
-    assert views.reading(old.name).from_storage is kind.startswith("trino")
+    assert views.load(old.name).reading().from_storage is kind.startswith("trino")
     assert files.items() <= old.files().items(), "a file of the old rows is gone or another one"
     assert [item.name.name for item in views.listing(market)] == ["mv"]
 
@@ -132,7 +132,7 @@ def test_materialized_view_is_imported_refreshed_and_reverted(catalog, raw, mark
     assert run_plan(import_plan, catalog, journal).complete
     catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
     assert not views.freshness(old.name).is_fresh
-    action = views.refresh(old.name, engine)[-1].action
+    action = views.load(old.name).refresh(engine)[-1].action
     assert action == "full", "the settings and columns of another program's refresh are not known"
     assert stored(catalog, old.name) == [(1, 10), (3, 5), (7, 7)]
     assert views.freshness(old.name).is_fresh
@@ -155,8 +155,8 @@ def test_revert_after_the_former_rows_were_expired(catalog, market, engine, make
     old = make(kind)
     assert run_plan(plan(), catalog, journal).complete
     catalog.load_table((market, "sales")).append(rows((7, "a", 7)))
-    catalog.materialized.refresh(old.name, engine)
-    assert catalog.materialized.expire(old.name, older_than_ms=0).files > 0
+    catalog.materialized.load(old.name).refresh(engine)
+    assert catalog.materialized.load(old.name).expire(older_than_ms=0).files > 0
     (outcome,) = revert_run(catalog, journal, force=True)
     if kind == "trino table":
         assert outcome.status is RevertStatus.REVERTED
@@ -259,7 +259,7 @@ def test_imported_rows_are_fresh_only_if_their_state_was_recorded(catalog, raw, 
     stale = views.freshness((market, "stale"))
     assert stale.verdict is Fresh.STALE
     assert (stale.reasons[0].cause, stale.reasons[0].before) == (Cause.CHANGED, f"snapshot {at}")
-    assert not any(views.reading((market, name)).from_storage for name in ("unknown", "empty", "stale"))
+    assert not any(views.load((market, name)).reading().from_storage for name in ("unknown", "empty", "stale"))
 
 
 def test_schema_younger_than_the_snapshot_makes_freshness_unknown(catalog, raw, market, plan, journal):
@@ -366,7 +366,9 @@ def test_view_over_materialized_view_is_imported(catalog, market, make, add, pla
     result = run_plan(plan(), catalog, journal)
     assert [outcome.status for outcome in result.outcomes] == [ImportStatus.CONVERTED] * 2, result
     child = next(
-        item for item in catalog.lineage((market, "above")).dependencies if item.dependency.name.name == "mv"
+        item
+        for item in catalog.dependencies.lineage((market, "above")).dependencies
+        if item.dependency.name.name == "mv"
     ).dependency
     assert child.uuid == catalog.load_view((market, "mv")).metadata.view_uuid
     assert child.uuid != str(catalog.load_table((market, "mv__storage")).metadata.table_uuid)
@@ -387,7 +389,7 @@ def test_copy_gets_its_own_storage(catalog, raw, market, other_database, make, e
     assert revert_run(catalog, journal)[0].status is RevertStatus.REVERTED
     assert names(raw, other_database) == set()
     assert run_plan(plan, catalog, journal).complete
-    catalog.materialized.refresh(copy, engine)
+    catalog.materialized.load(copy).refresh(engine)
     assert stored(catalog, copy) == [(1, 10), (3, 5)]
     assert revert_run(catalog, journal)[0].status is RevertStatus.REFUSED
     assert revert_run(catalog, journal, force=True)[0].status is RevertStatus.REVERTED

@@ -13,9 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views import HiveViewCatalog
+from hive_views.catalog.statements import Result, execute_statement
 from hive_views.materialized import MaterializedViews
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.statements import Result, execute_statement
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.suites import extended
 

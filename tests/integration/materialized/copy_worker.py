@@ -36,7 +36,7 @@ def main() -> None:
                         sales.delete(f"id = {number}")
                 else:
                     name = choices.choice(VIEWS)
-                    catalog.materialized.refresh((database, name), engine, mode=choices.choice(["auto", "full"]))
+                    catalog.materialized.load((database, name)).refresh(engine, mode=choices.choice(["auto", "full"]))
             except (HiveViewsError, CommitFailedException) as error:
                 print(type(error).__name__, flush=True)
 

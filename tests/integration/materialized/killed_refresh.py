@@ -55,9 +55,9 @@ def execute(uri: str, warehouse: str, view: str, point: int, operation: str) -> 
         catalog.list_namespaces()
         die_at(point)
         if operation == "refresh":
-            catalog.materialized.refresh(view, DuckEngine(catalog))
+            catalog.materialized.load(view).refresh(DuckEngine(catalog))
         elif operation == "drop":
-            catalog.materialized.drop(view)
+            catalog.materialized.load(view).drop()
         else:
             catalog.materialized.create(view, QUERY, layout=operation.removeprefix("create-"))
 

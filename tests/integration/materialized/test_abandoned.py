@@ -53,7 +53,7 @@ def test_killed_create_or_drop_leaves_only_garbage(
     while True:
         if operation == "drop":
             views.create(name, QUERY, layout=layout)
-            views.refresh(name, engine)
+            views.load(name).refresh(engine)
         if (reply := killer(name, point, "drop" if operation == "drop" else f"create-{layout}")) == "done":
             break
         assert reply == "killed"
@@ -72,12 +72,12 @@ def test_killed_create_or_drop_leaves_only_garbage(
                 # Recreate the view while garbage of the killed creation exists: the new files must stay.
                 is_recreated = True
                 views.create(name, QUERY, layout=layout)
-                views.refresh(name, engine)
+                views.load(name).refresh(engine)
                 assert not views.remove_abandoned(market, older_than_ms=0).definitions
         if catalog.store.get_row(ViewName(*name)) is not None:
-            views.refresh(name, engine)
+            views.load(name).refresh(engine)
             assert views.load(name).storage.scan().to_arrow().num_rows == 3
-            views.drop(name)
+            views.load(name).drop()
         kept = views.remove_abandoned(market, older_than_ms=0)
         assert kept.definitions == () and paths(views.abandoned(market, older_than_ms=0)) == left_in(directory), point
         views.remove_abandoned(market, older_than_ms=0, definitions=True)
@@ -85,7 +85,7 @@ def test_killed_create_or_drop_leaves_only_garbage(
         assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
         point += STEP
     if operation == "create":
-        views.drop(name)
+        views.load(name).drop()
     assert kinds_seen, "no point left any garbage"
     if STEP == 1:
         assert kinds_seen == {"files", "definitions"} | ({"tables"} if layout == "registered" else set())
@@ -95,17 +95,17 @@ def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other
     for layout in LAYOUTS:
         for name in ("stays", "moves"):
             views.create((market, f"{name}_{layout}"), QUERY, layout=layout)
-            views.refresh((market, f"{name}_{layout}"), engine)
+            views.load((market, f"{name}_{layout}")).refresh(engine)
     views.create((market, "never"), QUERY)
     for layout in ("registered", "attached"):
         catalog.rename_view((market, f"moves_{layout}"), (other_database, f"moved_{layout}"))
         views.create((market, f"plain_{layout}"), QUERY, layout=layout)
-        views.refresh((market, f"plain_{layout}"), engine)
-        views.to_plain_view((market, f"plain_{layout}"))
+        views.load((market, f"plain_{layout}")).refresh(engine)
+        views.load((market, f"plain_{layout}")).to_plain_view()
     catalog.rename_table((market, "moves_table"), (other_database, "moved_table"))
     for name in ("read", "kept", "left"):
         views.create((market, name), QUERY)
-        views.refresh((market, name), engine)
+        views.load((market, name)).refresh(engine)
         catalog.drop_view((market, name))
     catalog.execute("CREATE VIEW reader AS SELECT id FROM read__storage", database=market)
     catalog.rename_table((market, "kept__storage"), (market, "kept"))
@@ -144,7 +144,7 @@ def test_files_of_dropped_table_are_not_garbage(catalog, views, market, director
 def test_named_location_is_searched(catalog, views, engine, market, own_directory):
     directory = f"{own_directory}/far"
     views.create((market, "mv"), QUERY, layout="attached", location=directory)
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     assert views.abandoned(market, older_than_ms=0, locations=(directory,)) == NOTHING
     catalog.drop_view((market, "mv"))
     assert views.abandoned(market, older_than_ms=0) == NOTHING

@@ -21,8 +21,8 @@ def copied(catalog: HiveViewCatalog, database: str) -> str:
     views.create((database, "by_shop"), "SELECT * FROM mv", partitioned_by=("shop",))
     views.create((database, "by_id"), "SELECT id, shop, amount FROM mv AS m", partitioned_by=("id",))
     for name in ("mv", "by_shop", "by_id"):
-        views.refresh((database, name), engine)
-    views.set_properties((database, "mv"), {"hive-views.copies": f"by_shop, {database}.BY_ID, gone, sales"})
+        views.load((database, name)).refresh(engine)
+    views.load((database, "mv")).set_properties({"hive-views.copies": f"by_shop, {database}.BY_ID, gone, sales"})
     return database
 
 
@@ -33,24 +33,24 @@ def test_create_copy(catalog, copied):
     view = views.load((copied, "mv"))
     assert view.properties["hive-views.copies"] == f"by_shop, {copied}.BY_ID, gone, sales, by_amount"
     assert best(catalog, copied, "amount") == "mv"  # it has no rows
-    views.refresh((copied, "by_amount"), engine)
+    views.load((copied, "by_amount")).refresh(engine)
     assert best(catalog, copied, "amount") == "by_amount"
     assert best(catalog, copied, "shop") == "by_shop"
 
 
 def test_create_copy_in_another_database(catalog, copied, other_database):
     views, engine = catalog.materialized, DuckEngine(catalog)
-    views.set_properties((copied, "mv"), removals=["hive-views.copies"])
+    views.load((copied, "mv")).set_properties(removals=["hive-views.copies"])
     views.create_copy(f"{copied}.mv", f"{other_database}.by_amount", sorted_by=("amount DESC",))
     assert views.load((copied, "mv")).properties["hive-views.copies"] == f"{other_database}.by_amount"
-    views.refresh((other_database, "by_amount"), engine)
+    views.load((other_database, "by_amount")).refresh(engine)
     assert best(catalog, copied, "amount") == "by_amount"
-    catalog.materialized.drop((other_database, "by_amount"))
+    catalog.materialized.load((other_database, "by_amount")).drop()
 
 
 def test_create_copy_again_after_a_drop(catalog, copied):
     views = catalog.materialized
-    views.drop((copied, "by_shop"))
+    views.load((copied, "by_shop")).drop()
     views.create_copy((copied, "mv"), "by_shop", partitioned_by=("shop",))
     assert views.load((copied, "mv")).properties["hive-views.copies"] == f"by_shop, {copied}.BY_ID, gone, sales"
 
@@ -97,13 +97,13 @@ def test_only_fresh_copies_are_read(catalog, copied):
     views, engine = catalog.materialized, DuckEngine(catalog)
     catalog.load_table((copied, "sales")).append(rows((4, "c", 1)))
     assert best(catalog, copied, "shop") == "definition"
-    views.refresh((copied, "mv"), engine)
+    views.load((copied, "mv")).refresh(engine)
     assert best(catalog, copied, "shop") == "mv"
-    views.refresh((copied, "by_shop"), engine)
+    views.load((copied, "by_shop")).refresh(engine)
     assert best(catalog, copied, "shop") == "by_shop" and best(catalog, copied, "id") == "mv"
-    views.replace((copied, "mv"), "SELECT id, upper(shop) AS shop, amount FROM sales")
+    views.load((copied, "mv")).replace("SELECT id, upper(shop) AS shop, amount FROM sales")
     assert best(catalog, copied, "shop") == "definition"
-    views.refresh((copied, "mv"), engine)
+    views.load((copied, "mv")).refresh(engine)
     assert best(catalog, copied, "shop") == "mv"
 
 
@@ -114,9 +114,9 @@ def test_layouts_with_copies(catalog, database, layout, storage):
     views, engine = catalog.materialized, DuckEngine(catalog)
     views.create((database, "mv"), "SELECT id, shop FROM sales", layout=layout)
     views.create((database, "copy"), "SELECT * FROM mv", partitioned_by=("shop",))
-    views.refresh((database, "mv"), engine)
-    views.refresh((database, "copy"), engine)
-    views.set_properties((database, "mv"), {"hive-views.copies": "copy"})
+    views.load((database, "mv")).refresh(engine)
+    views.load((database, "copy")).refresh(engine)
+    views.load((database, "mv")).set_properties({"hive-views.copies": "copy"})
     assert best(catalog, database, "shop") == storage
     catalog.load_table((database, "sales")).append(rows((2, "b", 1)))
     assert best(catalog, database, "shop") == "definition"
@@ -127,14 +127,14 @@ def test_copies_of_another_view_are_not_read(catalog, copied):
     views, engine = catalog.materialized, DuckEngine(catalog)
     catalog.rename_view((copied, "mv"), (copied, "old"))
     views.create((copied, "mv"), "SELECT id, shop, -amount AS amount FROM sales")
-    views.set_properties((copied, "mv"), {"hive-views.copies": "by_shop"})
-    views.refresh((copied, "mv"), engine)
+    views.load((copied, "mv")).set_properties({"hive-views.copies": "by_shop"})
+    views.load((copied, "mv")).refresh(engine)
     assert best(catalog, copied, "shop") == "mv"
 
 
 def test_dropped_and_changed_copies_are_ignored(catalog, copied):
     views = catalog.materialized
-    views.drop((copied, "by_shop"))
+    views.load((copied, "by_shop")).drop()
     assert best(catalog, copied, "shop") == "mv"
-    views.replace((copied, "by_id"), "SELECT * FROM mv WHERE id = 1")
+    views.load((copied, "by_id")).replace("SELECT * FROM mv WHERE id = 1")
     assert best(catalog, copied, "id") == "mv"

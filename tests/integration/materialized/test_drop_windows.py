@@ -112,13 +112,13 @@ def test_purge_of_name_taken_by_view(catalog, run_during, sales):
 def test_view_registered_after_drop_plan_keeps_files(catalog, run_during, stored, database, layout, purge, caplog):
     name, duplicate = stored(layout), (database, "duplicate")
     location = catalog.load_view(name).metadata_location
-    drop = lambda dropping: dropping.materialized.drop(name, purge=purge)  # noqa: E731
+    drop = lambda dropping: dropping.materialized.load(name).drop(purge=purge)  # noqa: E731
     assert run_during(drop, DROP_TABLE, 1, lambda: catalog.register_view(duplicate, location)) is None
     assert not catalog.view_exists(name)
     kept = catalog.materialized.load(duplicate).storage
     assert kept is not None and Path(path_of(kept.metadata_location)).exists()
     assert f"{database}.duplicate was registered from one of them" in caplog.text
-    (step,) = catalog.materialized.drop(duplicate).steps
+    (step,) = catalog.materialized.load(duplicate).drop().steps
     assert catalog.list_tables(database) == [(database, "sales")]
     assert step.metadata_location is None and files(kept.metadata.location) == set()
 
@@ -133,7 +133,7 @@ def test_storage_registered_after_drop_plan_keeps_files(
     """
     name, duplicate = stored(layout), (database, "duplicate")
     storage = catalog.materialized.load(name).storage
-    drop = lambda dropping: dropping.materialized.drop(name)  # noqa: E731
+    drop = lambda dropping: dropping.materialized.load(name).drop()  # noqa: E731
     assert (
         run_during(drop, DROP_TABLE, nth, lambda: catalog.register_table(duplicate, storage.metadata_location)) is None
     )
@@ -165,7 +165,7 @@ def test_undetermined_references_after_drop_keep_files(catalog, open_catalog, me
     kept = files(view.storage.metadata.location) | files(view.metadata.location)
     with ScriptedServer(metastore.port) as server:
         server.on(LISTING, Answer(MetaException("broken")), nth=2)
-        (step,) = open_catalog({"uri": server.uri}).materialized.drop(name).steps
+        (step,) = open_catalog({"uri": server.uri}).materialized.load(name).drop().steps
     assert catalog.list_views(database) == [] and catalog.list_tables(database) == [(database, "sales")]
     assert files(view.storage.metadata.location) | files(view.metadata.location) == kept
     assert caplog.text.count("could not determine whether other rows reference them (get_all_databases: broken)") == 2

@@ -21,20 +21,20 @@ def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout
     views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={"hive-views.time-travel": "true"})
     created = []
     for number in range(4):
-        created.append(views.refresh(name, engine, mode="full")[-1].snapshot_id)
+        created.append(views.load(name).refresh(engine, mode="full")[-1].snapshot_id)
         catalog.load_table((market, "sales")).append(rows((10 + number, "a", number)))
-    created.append(views.refresh(name, engine)[-1].snapshot_id)  # appends to the rows of the fourth
+    created.append(views.load(name).refresh(engine)[-1].snapshot_id)  # appends to the rows of the fourth
     views.load(name).storage.manage_snapshots().create_tag(created[1], "audit").commit()
     compact(views.load(name).storage)
     storage = views.load(name).storage
     data = Path(storage.metadata.location.removeprefix("file:")) / "data"
     before, files = storage.scan().to_arrow().sort_by("id"), set(data.rglob("*.parquet"))
-    assert views.expire(name).snapshots == (), "none is five days old"
-    assert views.expire(name, older_than_ms=0, keep=9).snapshots == ()
+    assert views.load(name).expire().snapshots == (), "none is five days old"
+    assert views.load(name).expire(older_than_ms=0, keep=9).snapshots == ()
     with pytest.raises(InvalidPropertyError):
-        views.expire(name, older_than_ms=0, keep=0)
+        views.load(name).expire(older_than_ms=0, keep=0)
 
-    done = views.expire(name, older_than_ms=0)
+    done = views.load(name).expire(older_than_ms=0)
     assert done.snapshots == (created[0], created[2], created[3]) and done.files > 0
     left = views.load(name).storage
     assert left.scan().to_arrow().sort_by("id").equals(before) and views.freshness(name).is_fresh
@@ -42,13 +42,13 @@ def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout
     assert set(data.rglob("*.parquet")) < files
     for gone in done.snapshots:
         with pytest.raises(NoSuchRefreshError):
-            views.stored(name, version=gone)
-    assert [item.snapshot_id for item in views.refreshes(name)] == [created[1], created[4]]
+            views.load(name).stored(version=gone)
+    assert [item.snapshot_id for item in views.load(name).refreshes()] == [created[1], created[4]]
     if layout == "attached":
         assert len(AttachedStorage.decode(left.metadata.properties[METADATA]).refreshes) == 2
-    assert views.orphans(name, older_than_ms=0).files == (), "nothing is left behind"
+    assert views.load(name).orphans(older_than_ms=0).files == (), "nothing is left behind"
     catalog.load_table((market, "sales")).append(rows((99, "a", 1)))
-    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert views.load(name).storage.scan().to_arrow().num_rows == 8
 
 
@@ -56,8 +56,8 @@ def test_expire_keeps_needed_snapshots_and_files(catalog, market, engine, layout
 def test_expire_conflicts_with_concurrent_tag(catalog, market, engine, layout):
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT id FROM sales", layout=layout)
-    first = views.refresh(name, engine, mode="full")[-1].snapshot_id
-    views.refresh(name, engine, mode="full")
+    first = views.load(name).refresh(engine, mode="full")[-1].snapshot_id
+    views.load(name).refresh(engine, mode="full")
     seen = views.load(name)
     views.load(name).storage.manage_snapshots().create_tag(first, "audit").commit()
     with pytest.raises(RefreshConflictError):

@@ -31,22 +31,22 @@ def test_explained_action_is_that_of_the_refresh(catalog: HiveViewCatalog, marke
     for change, expected, counts, read in changes:
         change()
         before = catalog.load_table((market, "sales")).metadata, views.load(name).snapshot
-        explanation = views.explain(name, engine)
+        explanation = views.load(name).explain(engine)
         assert (catalog.load_table((market, "sales")).metadata, views.load(name).snapshot) == before
         assert actions(explanation) == expected, str(explanation)
         (source,) = explanation.changes
         assert (source.added, source.removed) == counts, str(source)
         assert explanation.max_rows_read == read
-        assert views.refresh(name, engine)[-1].action == explanation.action
+        assert views.load(name).refresh(engine)[-1].action == explanation.action
 
 
 def test_explanation_names_the_reason_for_each_plan(catalog: HiveViewCatalog, market: str) -> None:
     views, name = catalog.materialized, (market, "mv")
     views.create(name, "SELECT shop, avg(amount) AS mean FROM sales GROUP BY shop")
-    views.refresh(name, DuckEngine(catalog))
+    views.load(name).refresh(DuckEngine(catalog))
     catalog.load_table((market, "sales")).append(rows((4, "c", 7)))
     # Without an engine one is assumed that can replace the rows with some keys.
-    explanation = views.explain(name)
+    explanation = views.load(name).explain()
     assert actions(explanation) == ["keys", "full"]
     assert explanation.changes == (SourceChange(explanation.changes[0].name, 4, 1, 1, 0),)
     text = str(explanation)
@@ -59,11 +59,11 @@ def test_explanation_names_the_reason_for_each_plan(catalog: HiveViewCatalog, ma
 def test_rows_of_rewritten_files_count_as_added_and_removed(catalog: HiveViewCatalog, market: str) -> None:
     views, name = catalog.materialized, (market, "mv")
     views.create(name, TOTALS)
-    views.refresh(name, DuckEngine(catalog))
+    views.load(name).refresh(DuckEngine(catalog))
     with catalog.load_table((market, "sales")).transaction() as transaction:
         transaction.delete("shop = 'b'")
         transaction.append(rows((7, "d", 1)))
-    (source,) = views.explain(name).changes
+    (source,) = views.load(name).explain().changes
     # The two rows that stay are in a new file.
     assert (source.added, source.removed, source.rows) == (3, 3, 3)
 
@@ -71,13 +71,13 @@ def test_rows_of_rewritten_files_count_as_added_and_removed(catalog: HiveViewCat
 def test_expired_history_is_unknown(catalog: HiveViewCatalog, market: str) -> None:
     views, name = catalog.materialized, (market, "mv")
     views.create(name, TOTALS)
-    views.refresh(name, DuckEngine(catalog))
+    views.load(name).refresh(DuckEngine(catalog))
     sales = catalog.load_table((market, "sales"))
     first = sales.metadata.current_snapshot_id
     sales.append(rows((4, "c", 7)))
     sales.append(rows((5, "c", 7)))
     sales.refresh().maintenance.expire_snapshots().by_id(first).commit()
-    explanation = views.explain(name)
+    explanation = views.load(name).explain()
     assert actions(explanation) == ["full"]
     assert "has expired" in explanation.plans[0].why
     assert str(explanation.changes[0]).startswith(
@@ -90,6 +90,6 @@ def test_explain_fails_with_the_error_of_a_refresh(catalog: HiveViewCatalog, mar
     views.create(name, TOTALS)
     catalog.drop_table((market, "sales"))
     with pytest.raises(RefreshError, match="missing or unreadable"):
-        views.explain(name)
+        views.load(name).explain()
     with pytest.raises(NotMaterializedError):
-        views.explain((market, "shops"))
+        views.load((market, "shops")).explain()

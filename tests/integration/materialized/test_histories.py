@@ -228,15 +228,15 @@ class World:
     def plain_and_back(self, _: None) -> None:
         for layout in ("registered", "attached"):
             name = (self.database, f"by_{layout}")
-            self.catalog.materialized.to_plain_view(name)
+            self.catalog.materialized.load(name).to_plain_view()
             self.catalog.materialized.from_plain_view(name)
 
     def refresh(self, _: None) -> None:
         for layout in LAYOUTS:
             name = (self.database, f"by_{layout}")
             try:
-                explained = self.catalog.materialized.explain(name, self.engine).action
-                report = self.catalog.materialized.refresh(name, self.engine)[-1]
+                explained = self.catalog.materialized.load(name).explain(self.engine).action
+                report = self.catalog.materialized.load(name).refresh(self.engine)[-1]
             except RefreshError:
                 # Its text names what has another name now; nothing else is an excuse.
                 assert self.aside is not None

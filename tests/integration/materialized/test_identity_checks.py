@@ -33,7 +33,7 @@ def test_source_with_reused_version_id_is_stale(catalog, views, engine, market):
     set_definition(catalog, (market, "big"), 6)
     for layout in LAYOUTS:
         views.create((market, f"by_{layout}"), "SELECT id, amount FROM big", layout=layout)
-        views.refresh((market, f"by_{layout}"), engine)
+        views.load((market, f"by_{layout}")).refresh(engine)
     catalog.load_view((market, "big")).update().rollback(version_id=1).commit()
     catalog.load_view((market, "big")).update().rollback(version_id=2).commit()
     for layout in LAYOUTS:
@@ -51,27 +51,27 @@ def test_definition_with_reused_version_id_is_stale(catalog, views, engine, mark
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales WHERE amount > 1", layout=layout)
     set_definition(catalog, name, 6)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     assert views.freshness(name).is_fresh
     update = catalog.load_view(name).update().set_properties({"version.history.num-entries": "1"})
     update.rollback(version_id=1).commit()
     set_definition(catalog, name, 15)
     assert catalog.load_view(name).current_version().version_id == 2, "else this proves nothing"
     assert causes(views, name) == [Cause.DEFINITION]
-    assert not views.reading(name, allow_stale_data=True).from_storage
+    assert not views.load(name).reading(allow_stale_data=True).from_storage
 
 
 def test_table_registered_under_two_names(catalog, views, engine, market):
     sales = catalog.load_table((market, "sales"))
     catalog.register_table((market, "duplicate"), sales.metadata_location)
     views.create((market, "mv"), "SELECT id, amount FROM sales UNION ALL SELECT id, amount FROM duplicate")
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     assert amounts(views, (market, "mv")) == [5, 5, 10, 10, 20, 20]
     assert views.freshness((market, "mv")).is_fresh
     for name in ("sales", "duplicate"):
         catalog.load_table((market, name)).append(rows((9, "a", 9)))
         assert Cause.CHANGED in causes(views, (market, "mv")), name
-        assert views.refresh((market, "mv"), engine)[-1].action == "full"
+        assert views.load((market, "mv")).refresh(engine)[-1].action == "full"
         assert views.freshness((market, "mv")).is_fresh
     catalog.rename_table((market, "duplicate"), (market, "moved"))
     assert not views.freshness((market, "mv")).is_fresh, "the UUID does not identify which of the two it is"
@@ -81,12 +81,12 @@ def test_table_registered_under_two_names(catalog, views, engine, market):
 def test_storage_with_changed_columns_is_unknown(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     with views.load(name).storage.update_schema() as update:
         update.rename_column("amount", "total")
-    assert causes(views, name) == [Cause.STORAGE] and not views.reading(name, allow_stale_data=True).from_storage
+    assert causes(views, name) == [Cause.STORAGE] and not views.load(name).reading(allow_stale_data=True).from_storage
     with pytest.raises(RefreshError, match="columns"):
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
     with views.load(name).storage.update_schema() as update:
         update.rename_column("total", "amount")
     assert views.freshness(name).is_fresh
@@ -95,14 +95,14 @@ def test_storage_with_changed_columns_is_unknown(catalog, views, engine, market,
     with views.load(name).storage.update_schema() as update:
         update.add_column("amount", views.load(name).metadata.current_schema().find_type("amount"))
     assert views.freshness(name).verdict is Verdict.UNKNOWN, "its rows have lost the column"
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     assert amounts(views, name) == [5, 10, 20] and views.freshness(name).is_fresh
 
 
 def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout="attached")
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     for other in ("mv__refresh_log", f"mv__refresh_{'0' * 32}"):
         catalog.create_table((market, other), catalog.load_table((market, "sales")).schema())
     storage = views.load(name).storage
@@ -121,7 +121,7 @@ def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
     )
     with storage.update_statistics() as update:
         update.set_statistics(statistics)
-    left = views.remove_orphans(name, older_than_ms=0)
+    left = views.load(name).remove_orphans(older_than_ms=0)
     assert (left.snapshots, left.rows) == ((), ()) and statistics_path not in left.files
     assert storage.io.new_input(statistics_path).exists()
     assert catalog.table_exists((market, "mv__refresh_log"))
@@ -131,7 +131,7 @@ def test_orphans_exclude_files_of_other_tables(catalog, views, engine, market):
 def test_removed_repeatable_property_takes_effect(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, current_date AS day FROM sales", properties={"hive-views.repeatable": "true"})
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     assert views.freshness(name).is_fresh
     catalog.load_view(name).update().remove_properties("hive-views.repeatable").commit()
     assert causes(views, name) == [Cause.UNREPEATABLE]
@@ -147,12 +147,12 @@ def test_snapshots_without_sequence_numbers_are_not_distinguished(views, market)
 def test_storage_in_other_catalog_is_not_read(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales")
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     view = catalog.load_view(name)
     version = with_link(view.current_version(), StorageLink((market,), "mv__storage", "other"))
     view.update().replace_version(version, view.schema()).commit()
     assert causes(views, name) == [Cause.STORAGE] and "other" in str(views.freshness(name))
-    views.drop(name)
+    views.load(name).drop()
     assert catalog.table_exists((market, "mv__storage"))
 
 
@@ -172,7 +172,7 @@ def test_view_of_other_writer_over_unreadable_source(catalog, views, engine, mar
     catalog.create_view(name, definition.schema, version)
     views.create((market, "mv"), "SELECT id, amount FROM theirs")
     with pytest.raises(RefreshError):
-        views.refresh((market, "mv"), engine)
+        views.load((market, "mv")).refresh(engine)
     assert not views.freshness((market, "mv")).is_fresh
 
 
@@ -185,7 +185,7 @@ def test_rows_are_not_reused_between_freshness_checks(catalog, open_catalog, vie
     views.create(name, "SELECT o.id, h.city FROM over o JOIN shops h ON o.shop = h.shop")
 
     def seen(change) -> set[Cause]:
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
         assert views.freshness(name).is_fresh and views.freshness(name).is_fresh
         change()
         return set(causes(views, name))
@@ -211,18 +211,18 @@ def test_dropped_database_of_source(catalog, views, engine, market, raw):
     for name in ("one", "two"):
         catalog.create_table((other, name), catalog.load_table((market, "sales")).schema())
     views.create((market, "mv"), f"SELECT id FROM {other}.one UNION ALL SELECT id FROM {other}.two")
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     assert views.freshness((market, "mv")).is_fresh
     raw.drop_database(other, True, True)
     assert set(causes(views, (market, "mv"))) == {Cause.GONE}
-    assert not views.reading((market, "mv")).from_storage
+    assert not views.load((market, "mv")).reading().from_storage
 
 
 def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, market):
     """A refresh was killed after removing the metadata file and before removing the staging row."""
     name = (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout="attached")
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     row = (market, f"mv__refresh_{'a' * 32}")
     metadata_location = views.load(name).storage.metadata_location.replace("metadata/0", "metadata/9")
     shutil.copy(
@@ -230,6 +230,6 @@ def test_staging_row_without_metadata_file_is_orphan(catalog, views, engine, mar
     )
     catalog.register_table(row, metadata_location)
     Path(metadata_location.removeprefix("file:")).unlink()
-    assert [orphan.identifier for orphan in views.orphans(name, older_than_ms=0).rows] == [row]
-    views.remove_orphans(name, older_than_ms=0)
-    assert views.orphans(name, older_than_ms=0).rows == () and views.freshness(name).is_fresh
+    assert [orphan.identifier for orphan in views.load(name).orphans(older_than_ms=0).rows] == [row]
+    views.load(name).remove_orphans(older_than_ms=0)
+    assert views.load(name).orphans(older_than_ms=0).rows == () and views.freshness(name).is_fresh

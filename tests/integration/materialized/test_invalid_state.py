@@ -43,7 +43,7 @@ def put(catalog, name, text: str) -> None:
 def test_invalid_json_of_draft(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     view = views.load(name)
     good = (view.storage if layout == "table" else view).metadata.properties[METADATA]
     missing_location = f"{view.storage.metadata.location}/nothing.json"
@@ -57,12 +57,10 @@ def test_invalid_json_of_draft(catalog, views, engine, market, layout):
         put(catalog, name, text)
         [listed] = views.listing(market)
         assert (listed.name.name, listed.layout.value, listed.freshness.verdict) == ("mv", layout, Verdict.UNKNOWN)
-        for call in (views.freshness, views.reading, lambda name: views.refresh(name, engine)):
-            if layout == "attached" and text == json.dumps(nowhere) and call != views.reading:
-                continue  # there the definition is whole
-            if layout == "attached" and text == json.dumps(nowhere):
-                assert not call(name).from_storage
-                continue
+        if layout == "attached" and text == json.dumps(nowhere):  # the definition is whole
+            assert not views.load(name).reading().from_storage
+            continue
+        for call in (views.freshness, views.load):
             with pytest.raises(InvalidRefreshStateError, match=f"{market}.mv") as caught:
                 call(name)
             assert caught.value.identifier == f"{market}.mv"
@@ -78,8 +76,8 @@ def test_invalid_refresh_state_is_unknown(catalog, views, engine, market):
         storage.append(rows((7, "a", 7)).select(["id", "amount"]), snapshot_properties={REFRESH_STATE: text})
         freshness = views.freshness(name)
         assert freshness.verdict is Verdict.UNKNOWN and freshness.reasons[0].cause is Cause.NO_STATE
-        assert not views.reading(name, allow_stale_data=True).from_storage
-    assert views.refresh(name, engine)[-1].action == "full"
+        assert not views.load(name).reading(allow_stale_data=True).from_storage
+    assert views.load(name).refresh(engine)[-1].action == "full"
     assert views.freshness(name).is_fresh
 
 
@@ -87,14 +85,14 @@ def test_invalid_refresh_state_is_unknown(catalog, views, engine, market):
 def test_dropped_source_table(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     catalog.drop_table((market, "sales"))
     assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.GONE]
     with pytest.raises(RefreshError, match=rf"{market}\.mv.*{market}\.sales"):
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
     assert views.load(name).storage.scan().to_arrow().num_rows == 3, "its rows are what they were"
     assert [item.freshness.verdict for item in views.listing(market)] == [Verdict.STALE]
-    views.drop(name)
+    views.load(name).drop()
     assert catalog.list_tables(market) == [(market, "shops")] and catalog.list_views(market) == []
 
 
@@ -102,7 +100,7 @@ def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
     """The foreign table is never written to, and is kept when the view is dropped."""
     name, storage_name = (market, "mv"), (market, "mv__storage")
     views.create(name, QUERY)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     schema = views.load(name).storage.schema()
     own, other = views.load(name).metadata.view_uuid, "00000000-0000-4000-8000-000000000000"
     staged = {STAGED_WRITES: "true"}
@@ -110,11 +108,11 @@ def test_foreign_table_in_place_of_storage(catalog, views, engine, market):
         catalog.drop_table(storage_name)
         catalog.create_table(storage_name, schema, properties=properties).append(pa.table({"id": [7], "amount": [7]}))
         assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.NO_STATE]
-        assert not views.reading(name, allow_stale_data=True).from_storage
+        assert not views.load(name).reading(allow_stale_data=True).from_storage
         with pytest.raises(RefreshError, match=f"{market}.mv__storage"):
-            views.refresh(name, engine)
+            views.load(name).refresh(engine)
         assert catalog.load_table(storage_name).scan().to_arrow().to_pylist() == [{"id": 7, "amount": 7}]
-    views.drop(name)
+    views.load(name).drop()
     assert catalog.table_exists(storage_name) and not catalog.view_exists(name)
 
 
@@ -126,13 +124,13 @@ def test_database_location_elsewhere_and_unusual_columns(catalog, views, engine,
         views.create(name, f"SELECT id AS `a b`, amount AS `x.y`, shop AS `ö``` FROM {market}.sales", layout=layout,
                      partitioned_by=("`ö```", "x.y"))  # fmt: skip
         for number in (1, 2):
-            views.refresh(name, engine)
+            views.load(name).refresh(engine)
             assert views.freshness(name).is_fresh
             stored = views.load(name).storage.scan().to_arrow()
             assert stored.column_names == ["a b", "x.y", "ö`"] and stored.num_rows == 2 + number
             catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
         assert list((tmp_path / "else where" / "ö").rglob("*.parquet"))
-        views.drop(name)
+        views.load(name).drop()
         assert not list(tmp_path.rglob("*.parquet"))
     finally:
         for _, left in catalog.list_tables(home):
@@ -146,7 +144,7 @@ def test_listing_among_hundreds_of_rows(catalog, views, engine, market, raw):
         raw.create_table(hive_row(market, f"n{number:03}", "VIRTUAL_VIEW"))
     for layout in LAYOUTS:
         views.create((market, f"mv_{layout}"), QUERY, layout=layout)
-    views.refresh((market, "mv_table"), engine)
+    views.load((market, "mv_table")).refresh(engine)
     put(catalog, (market, "mv_attached"), "{")
     listed = {item.name.name: (item.layout, item.freshness.verdict) for item in views.listing(market)}
     assert listed == {
@@ -166,7 +164,7 @@ def test_numbers_that_other_programs_write_are_not_trusted(catalog, views, engin
     """One snapshot with such a summary must not break the refreshes of this view, and those after it."""
     name = (market, "mv")
     views.create(name, QUERY, layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     keys = (STARTED_MS, TABLE_ROWS, COMPARED_ROWS, VERSION_ID, "total-position-deletes")
     views.load(name).readable_storage().append(
         rows((7, "a", 7)).select(["id", "amount"]), snapshot_properties=dict.fromkeys(keys, number)
@@ -175,9 +173,9 @@ def test_numbers_that_other_programs_write_are_not_trusted(catalog, views, engin
     assert not views.freshness(name).is_fresh
     assert {item.name.name for item in views.listing(market)} == {"mv"}
     for mode in ("auto", "full", "auto"):
-        explanation = views.explain(name, engine)
-        action = views.refresh(name, engine, mode=mode)[-1].action
+        explanation = views.load(name).explain(engine)
+        action = views.load(name).refresh(engine, mode=mode)[-1].action
         assert action == (explanation.action if mode == "auto" else "full")
         assert views.freshness(name).is_fresh
-    assert len(views.scan(name).to_arrow()) == 4
-    views.refreshes(name)
+    assert len(views.load(name).scan().to_arrow()) == 4
+    views.load(name).refreshes()

@@ -24,7 +24,7 @@ def test_refresh_killed_at_any_point(open_catalog, market, killer, layout):
     catalog: HiveViewCatalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     views.create(name, "SELECT id, amount FROM sales WHERE amount > 1", layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
 
     def ids() -> list[int]:
         return sorted(row["id"] for row in views.load(name).storage.scan().to_arrow().to_pylist())
@@ -39,16 +39,16 @@ def test_refresh_killed_at_any_point(open_catalog, market, killer, layout):
         fresh = views.freshness(name).is_fresh
         assert ids() == ([*known, number] if fresh else known), point
         moments.append(fresh)
-        left = views.orphans(name, older_than_ms=0)
+        left = views.load(name).orphans(older_than_ms=0)
         orphans += len(left.snapshots) + len(left.rows) + len(left.files)
         known.append(number)
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
         assert ids() == known and views.freshness(name).is_fresh, point
-        views.remove_orphans(name, older_than_ms=0)
-        left = views.orphans(name, older_than_ms=0)
+        views.load(name).remove_orphans(older_than_ms=0)
+        left = views.load(name).orphans(older_than_ms=0)
         assert (left.snapshots, left.rows, left.files) == ((), (), ()), point
         assert ids() == known and views.freshness(name).is_fresh, point
         point += STEP
     assert len(moments) > 3 and not moments[0] and orphans, "else this proves nothing"
-    views.drop(name)
+    views.load(name).drop()
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]

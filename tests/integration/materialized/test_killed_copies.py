@@ -33,7 +33,7 @@ def check_refreshes(catalog: HiveViewCatalog, database: str) -> int:
     for name in VIEWS:
         storage = catalog.materialized.load((database, name)).storage
         assert storage is not None
-        for refresh in catalog.materialized.refreshes((database, name)):
+        for refresh in catalog.materialized.load((database, name)).refreshes():
             [state] = [source.id for source in refresh.state.sources if source.name.name == "sales"]
             expected = counted(sales.scan(snapshot_id=state).to_arrow())
             assert counted(storage.scan(snapshot_id=refresh.snapshot_id).to_arrow()) == expected, (name, refresh)
@@ -84,7 +84,7 @@ def test_killed_and_concurrent_refreshes_of_copies(metastore, open_catalog, data
         storages += check_readings(catalog, database)
         for name in VIEWS:
             try:
-                views.refresh((database, name), engine)
+                views.load((database, name)).refresh(engine)
             except HiveViewsError as error:
                 raise AssertionError(f"{name} cannot be refreshed after the kill") from error
         storages += check_readings(catalog, database)

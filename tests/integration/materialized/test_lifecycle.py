@@ -38,7 +38,7 @@ def stored(request, views, market, engine) -> tuple[str, str]:
     """A materialized view with rows, in each layout."""
     name = (market, "mv")
     views.create(name, QUERY, layout=request.param)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     return name
 
 
@@ -94,7 +94,7 @@ def test_create_rejects_taken_names(catalog, views, market, stored):
 
 def test_drop_removes_storage(catalog, views, market, stored):
     places = [Path(views.load(stored).storage.metadata.location.removeprefix("file:"))]
-    views.drop(stored)
+    views.load(stored).drop()
     assert catalog.list_views(market) == []
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
     assert [file for place in places for file in place.rglob("*.parquet")] == []
@@ -104,17 +104,17 @@ def test_storage_of_other_view_is_not_dropped(catalog, views, market):
     views.create((market, "mv"), QUERY)
     with catalog.load_table((market, "mv__storage")).transaction() as transaction:
         transaction.set_properties({"hive-views.storage-of": "00000000-0000-4000-8000-000000000000"})
-    views.drop((market, "mv"))
+    views.load((market, "mv")).drop()
     assert catalog.table_exists((market, "mv__storage"))
 
 
 def test_conversion_to_plain_view_and_back_copies_nothing(catalog, views, engine, stored):
     if views.load(stored).layout is Layout.TABLE:
         with pytest.raises(NotMaterializedError):
-            views.to_plain_view(stored)
+            views.load(stored).to_plain_view()
         return
     before = views.load(stored).storage
-    views.to_plain_view(stored)
+    views.load(stored).to_plain_view()
     with pytest.raises(NotMaterializedError):
         views.load(stored)
     assert catalog.load_view(stored).current_version().model_extra.get("storage-table") is None
@@ -128,7 +128,7 @@ def test_conversion_after_drop_of_source_is_possible(catalog, views, market):
     """The new version has the texts of the current one: it defines nothing anew."""
     views.create((market, "mv"), QUERY)
     catalog.drop_table((market, "sales"))
-    views.to_plain_view((market, "mv"))
+    views.load((market, "mv")).to_plain_view()
     assert views.from_plain_view((market, "mv")).layout is Layout.REGISTERED
 
 
@@ -144,7 +144,7 @@ def test_definition_over_dropped_source_is_rejected(catalog, views, market, raw,
 def test_any_plain_view_can_be_materialized(catalog, views, engine, market):
     catalog.execute(f"CREATE VIEW plain AS {QUERY}", database=market)
     views.from_plain_view((market, "plain"))
-    views.refresh((market, "plain"), engine)
+    views.load((market, "plain")).refresh(engine)
     assert ids(views, (market, "plain")) == [1, 2, 3]
 
 
@@ -165,7 +165,7 @@ def test_later_format_version_is_rejected(catalog, views, market, layout):
 
 def test_freshness_of_unparsable_text_uses_recorded_state(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     view = catalog.load_view((market, "mv"))
     version = view.current_version()
     foreign = define("FROM sales |> WHERE ???", dialect="pipes", default_namespace=(market,), summary=version.summary)
@@ -183,12 +183,12 @@ def test_freshness_of_unparsable_text_uses_recorded_state(catalog, views, engine
 
 
 def test_reading_by_freshness_grace_and_permission(catalog, views, engine, stored):
-    assert views.reading(stored).from_storage
+    assert views.load(stored).reading().from_storage
     catalog.load_table((stored[0], "sales")).append(rows((9, "a", 9)))
-    reading = views.reading(stored)
+    reading = views.load(stored).reading()
     assert not reading.from_storage and "a table changed" in reading.why
-    assert views.reading(stored, allow_stale_data=True).from_storage
-    grace = views.reading(stored, max_staleness_ms=3_600_000)
+    assert views.load(stored).reading(allow_stale_data=True).from_storage
+    grace = views.load(stored).reading(max_staleness_ms=3_600_000)
     assert grace.from_storage and grace.freshness.verdict is Verdict.WITHIN_GRACE
 
 
@@ -202,34 +202,34 @@ def test_storage_tables_can_be_hidden_from_listings(views, open_catalog, market,
 
 
 def test_scan_reads_rows_that_may_answer_queries(catalog, views, engine, stored):
-    assert sorted(views.scan(stored).to_arrow().column("id").to_pylist()) == [1, 2, 3]
-    scan = views.scan(stored, row_filter="id > 1", selected_fields=("id",))
-    checked = views.reading(stored).snapshot_id
+    assert sorted(views.load(stored).scan().to_arrow().column("id").to_pylist()) == [1, 2, 3]
+    scan = views.load(stored).scan(row_filter="id > 1", selected_fields=("id",))
+    checked = views.load(stored).reading().snapshot_id
     catalog.load_table((stored[0], "sales")).append(rows((9, "a", 9)))
     with pytest.raises(StaleRowsError, match="a table changed") as caught:
-        views.scan(stored)
+        views.load(stored).scan()
     assert caught.value.identifier == ".".join(stored)
-    views.refresh(stored, engine)
+    views.load(stored).refresh(engine)
     assert scan.snapshot_id == checked, "the snapshot that was checked is read, also after a refresh"
     assert sorted(scan.to_arrow().to_pylist(), key=str) == [{"id": 2}, {"id": 3}]
-    connection = views.scan(stored).to_duckdb("totals")
+    connection = views.load(stored).scan().to_duckdb("totals")
     assert connection.sql("SELECT count(*) FROM totals").fetchall() == [(4,)]
 
 
 def test_scan_refuses_rows_of_another_definition(views, stored):
-    views.replace(stored, "SELECT id FROM sales")
+    views.load(stored).replace("SELECT id FROM sales")
     with pytest.raises(StaleRowsError):
-        views.scan(stored, allow_stale_data=True)
+        views.load(stored).scan(allow_stale_data=True)
 
 
 @pytest.mark.parametrize("layout", ["registered", "attached"])
 def test_reading_uses_settings_of_view(catalog, views, engine, market, layout):
     name = (market, "mv")
     views.create(name, QUERY, layout=layout, properties={ALLOW_STALE_DATA: "true"})
-    assert not views.reading(name).from_storage, "never refreshed: there is nothing to read"
-    views.refresh(name, engine)
+    assert not views.load(name).reading().from_storage, "never refreshed: there is nothing to read"
+    views.load(name).refresh(engine)
     catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
-    assert views.reading(name).from_storage
+    assert views.load(name).reading().from_storage
     catalog.load_view(name).update().set_properties({MAX_STALENESS_MS: "3600000"}).commit()
     assert views.freshness(name).verdict is Verdict.WITHIN_GRACE
 
@@ -238,9 +238,9 @@ def test_time_travel_over_refreshes(catalog, views, engine, market):
     name = (market, "mv")
     views.create(name, QUERY, layout="attached", properties={TIME_TRAVEL: "true"})
     for number in (7, 8):
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
         catalog.load_table((market, "sales")).append(rows((number, "a", number)))
-    first, second = views.refreshes(name)
+    first, second = views.load(name).refreshes()
     storage = views.load(name).storage
     assert storage.scan(snapshot_id=first.snapshot_id).to_arrow().num_rows == 3
     assert storage.scan(snapshot_id=second.snapshot_id).to_arrow().num_rows == 4
@@ -249,12 +249,12 @@ def test_time_travel_over_refreshes(catalog, views, engine, market):
 
 def test_missing_storage_is_unknown(catalog, views, engine, market):
     views.create((market, "mv"), QUERY)
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     catalog.drop_table((market, "mv__storage"))
     freshness = views.freshness((market, "mv"))
     assert freshness.verdict is Verdict.UNKNOWN and freshness.reasons[0].cause is Cause.STORAGE
-    assert not views.reading((market, "mv"), allow_stale_data=True).from_storage
-    views.drop((market, "mv"))
+    assert not views.load((market, "mv")).reading(allow_stale_data=True).from_storage
+    views.load((market, "mv")).drop()
 
 
 def test_compaction_of_the_storage_keeps_its_state(views, stored):
@@ -292,19 +292,19 @@ def test_trino_materialized_views_are_read(catalog, views, raw, market):
 
 def test_readded_column_is_read_in_current_state(catalog, views, engine, market):
     views.create((market, "mv"), "SELECT id, amount FROM sales")
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     with catalog.load_table((market, "sales")).update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("amount")
     with catalog.load_table((market, "sales")).update_schema() as update:
         update.add_column("amount", LongType())
     [reason] = views.freshness((market, "mv")).reasons
     assert reason.cause is Cause.SCHEMA, "no snapshot was made, and the rows are others"
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
     assert {row["amount"] for row in stored} == {None}
     # By names: the ids of `rows` are those that the columns had.
     catalog.load_table((market, "sales")).append(pa.table({"id": [9], "shop": ["a"], "amount": [9]}))
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     stored = views.load((market, "mv")).storage.scan().to_arrow().to_pylist()
     assert sorted((row["id"], row["amount"]) for row in stored if row["amount"]) == [(9, 9)] and len(stored) == 4
 
@@ -314,13 +314,13 @@ def test_tables_that_exchange_names_are_stale(catalog, views, engine, market):
         rows((7, "z", 7))
     )
     views.create((market, "mv"), "SELECT id FROM sales UNION ALL SELECT id + 100 AS id FROM old_sales")
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     assert views.freshness((market, "mv")).is_fresh
     for before, now in (("sales", "aside"), ("old_sales", "sales"), ("aside", "old_sales")):
         catalog.rename_table((market, before), (market, now))
     freshness = views.freshness((market, "mv"))
     assert [reason.cause for reason in freshness.reasons] == [Cause.REPLACED, Cause.REPLACED]
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     assert ids(views, (market, "mv")) == [7, 101, 102, 103]
     assert views.freshness((market, "mv")).is_fresh
 
@@ -328,7 +328,7 @@ def test_tables_that_exchange_names_are_stale(catalog, views, engine, market):
 def test_cascade_keeps_definitions_of_dependents(catalog, views, market, stored):
     catalog.execute(f"CREATE VIEW over AS SELECT * FROM {stored[1]}", database=market)
     before = catalog.load_view((market, "over"))
-    report = views.drop(stored, behavior="cascade")
+    report = views.load(stored).drop(behavior="cascade")
     (step,) = [step for step in report.steps if step.name.name == "over"]
     assert step.metadata_location == before.metadata_location
     assert catalog.register_view((market, "over"), step.metadata_location).expanded_text == before.expanded_text

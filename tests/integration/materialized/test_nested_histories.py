@@ -149,13 +149,13 @@ class World:
     def replace_low(self, value: tuple[int, str | None]) -> None:
         threshold, self.zones["low"] = value
         self.texts["low"] = self.template.format(threshold)
-        self.views.replace((self.database, "low"), self._authored("low"))
+        self.views.load((self.database, "low")).replace(self._authored("low"))
 
     def create_low_again(self, value: tuple[int, str]) -> None:
         threshold, self.layouts["low"] = value
         self.zones["low"] = None
         self.texts["low"] = self.template.format(threshold)
-        self.views.drop((self.database, "low"))
+        self.views.load((self.database, "low")).drop()
         self._create("low")
 
     def rename(self, name: str) -> None:
@@ -171,7 +171,7 @@ class World:
         name, cascade, zone = value
         engine = DuckEngine(self.catalog, {TIME_ZONE: zone, ANSI: "true"})
         try:
-            reports = self.views.refresh((self.database, self._now(name)), engine, cascade=cascade)
+            reports = self.views.load((self.database, self._now(name))).refresh(engine, cascade=cascade)
         except RefreshError:
             own = {self.zones[below] for below in (name, *self._below(name)) if self.zones.get(below)}
             assert self.aside is not None or own - {zone}, "nothing else is an excuse"

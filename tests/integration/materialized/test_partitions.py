@@ -37,7 +37,7 @@ QUERIES = [
 def test_partition_refresh_equals_recomputation(catalog, partitioned, text, layout):
     views, engine = catalog.materialized, DuckEngine(catalog)
     views.create((partitioned, "mv"), text, layout=layout, partitioned_by=("shop",))
-    views.refresh((partitioned, "mv"), engine)
+    views.load((partitioned, "mv")).refresh(engine)
     changes = [
         lambda: catalog.load_table((partitioned, "sales")).delete("id = 1"),
         lambda: catalog.load_table((partitioned, "sales")).delete("shop = 'b'"),
@@ -47,7 +47,7 @@ def test_partition_refresh_equals_recomputation(catalog, partitioned, text, layo
     ]
     for change in changes:
         change()
-        report = views.refresh((partitioned, "mv"), engine)[-1]
+        report = views.load((partitioned, "mv")).refresh(engine)[-1]
         assert report.action == "partitions", report.why
         tables = {"sales": f"{partitioned}.sales", "shops": f"{partitioned}.shops"}
         stored = views.load((partitioned, "mv")).storage.scan().to_arrow().to_pylist()
@@ -69,9 +69,9 @@ def test_partition_refresh_equals_recomputation(catalog, partitioned, text, layo
 def test_undetermined_partitions_cause_full_refresh(catalog, partitioned, text):
     views, engine = catalog.materialized, DuckEngine(catalog)
     views.create((partitioned, "mv"), text, partitioned_by=("shop",), properties={"hive-views.repeatable": "true"})
-    views.refresh((partitioned, "mv"), engine)
+    views.load((partitioned, "mv")).refresh(engine)
     catalog.load_table((partitioned, "sales")).delete("id = 1")
-    assert views.refresh((partitioned, "mv"), engine)[-1].action == "full"
+    assert views.load((partitioned, "mv")).refresh(engine)[-1].action == "full"
     tables = {"sales": f"{partitioned}.sales", "shops": f"{partitioned}.shops"}
     stored = views.load((partitioned, "mv")).storage.scan().to_arrow().to_pylist()
     assert bag([tuple(row.values()) for row in stored]) == query(catalog, text, tables)

@@ -41,34 +41,34 @@ def stored(views, name, snapshot: int | None = None) -> list[tuple]:
 def test_next_refresh_publishes_columns_with_rows(catalog, views, engine, market, run, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     first = views.load(name).snapshot.snapshot_id
     done = run(f"CREATE OR REPLACE MATERIALIZED VIEW mv TBLPROPERTIES ('team' = 'bi') AS {NEW}")
     assert done.kind == "replaced"
     view = views.load(name)
     assert view.metadata.current_version_id == 2 and view.properties["team"] == "bi"
     assert stored(views, name) == OLD_ROWS, "readers of the storage table get the old columns with the old rows"
-    reading = views.reading(name, allow_stale_data=True, max_staleness_ms=10**9)
+    reading = views.load(name).reading(allow_stale_data=True, max_staleness_ms=10**9)
     assert not reading.from_storage and Cause.DEFINITION in {reason.cause for reason in reading.freshness.reasons}
     with pytest.raises(RefreshError, match="incrementally"):
-        views.refresh(name, engine, mode="incremental")
+        views.load(name).refresh(engine, mode="incremental")
     assert stored(views, name) == OLD_ROWS
-    assert views.refresh(name, engine)[-1].action == "full"
+    assert views.load(name).refresh(engine)[-1].action == "full"
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
     assert stored(views, name, first) == OLD_ROWS, "time travel"
     fields = {field.name: field.field_id for field in views.load(name).storage.schema().fields}
     assert fields["id"] == 1 and fields["shop"] == 3
     catalog.load_table((market, "sales")).append(rows((9, "c", 9)))
-    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert stored(views, name) == [*NEW_ROWS, ("c", 9, 18)]
     run(f"ALTER MATERIALIZED VIEW mv AS {OLD}")
-    assert views.refresh(name, engine)[-1].action == "full"
+    assert views.load(name).refresh(engine)[-1].action == "full"
     assert stored(views, name) == [*OLD_ROWS, (9, 9)] and views.freshness(name).is_fresh
     assert run(f"ALTER MATERIALIZED VIEW mv AS {OLD}").kind == "unchanged"
-    left = views.orphans(name, older_than_ms=0)
+    left = views.load(name).orphans(older_than_ms=0)
     assert (left.snapshots, left.rows, left.files) == ((), (), ())
     directory = Path(view.metadata.location.removeprefix("file:"))
-    views.drop(name)
+    views.load(name).drop()
     assert catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
     assert layout != "table" or list(directory.rglob("*.metadata.json")) == [], "the earlier definitions' files as well"
 
@@ -77,12 +77,12 @@ def test_rejected_replacement_changes_nothing(catalog, views, engine, market, ru
     for layout in LAYOUTS:
         name = (market, layout)
         views.create(name, "SELECT shop, id FROM sales", layout=layout, partitioned_by=("shop",))
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
         for query in ("SELECT id FROM sales", "SELECT length(shop) AS shop, id FROM sales"):
             with pytest.raises(SqlError, match="partitioned or sorted by this column"):
                 run(f"CREATE OR REPLACE MATERIALIZED VIEW {layout} AS {query}")
             with pytest.raises(InvalidPropertyError):
-                views.replace(name, query)
+                views.load(name).replace(query)
         with pytest.raises(SqlError, match="layout"):
             other = "table" if layout != "table" else "attached"
             run(
@@ -100,7 +100,7 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
     views.create(name, OLD, layout="table")
     seen = views.load(name)
     faster = open_catalog({})
-    faster.materialized.replace(name, "SELECT id FROM sales")
+    faster.materialized.load(name).replace("SELECT id FROM sales")
     with pytest.raises(CommitFailedError, match="definition was replaced concurrently"):
         redefine(catalog.store, seen, catalog.author(name, NEW), {})
     now = views.load(name)
@@ -119,11 +119,11 @@ def test_concurrent_definition_of_table_layout_is_not_overwritten(catalog, open_
 def test_definition_replaced_during_refresh(views, engine, market, layout):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
-    views.refresh(name, ConcurrentWriterEngine(engine, after=lambda: views.replace(name, NEW)), mode="full")
+    views.load(name).refresh(ConcurrentWriterEngine(engine, after=lambda: views.load(name).replace(NEW)), mode="full")
     assert stored(views, name) == OLD_ROWS, "columns and rows are those of one definition"
     assert views.freshness(name).verdict is Verdict.STALE
-    assert not views.reading(name, allow_stale_data=True).from_storage
-    views.refresh(name, engine)
+    assert not views.load(name).reading(allow_stale_data=True).from_storage
+    views.load(name).refresh(engine)
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
 
 
@@ -143,9 +143,9 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
                 views.load((market, table))
 
     for _ in range(2):
-        views.refresh(name, ConcurrentWriterEngine(engine, after=record), mode="full")
-    views.replace(name, NEW)
-    views.refresh(name, ConcurrentWriterEngine(engine, after=record))
+        views.load(name).refresh(ConcurrentWriterEngine(engine, after=record), mode="full")
+    views.load(name).replace(NEW)
+    views.load(name).refresh(ConcurrentWriterEngine(engine, after=record))
     there = 1 if layout == "attached" else 0
     assert [number for number, *_ in seen] == [there, there, 1], "else this proves nothing"
     assert [lists for _, *lists in seen] == [[["mv"], ["mv"]]] * 3
@@ -156,14 +156,14 @@ def test_staging_row_is_not_listed(catalog, views, engine, market, run, layout):
 def test_concurrent_refreshes_conflict(catalog, views, engine, market, layout, query):
     name = (market, "mv")
     views.create(name, OLD, layout=layout)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     catalog.load_table((market, "sales")).append(rows((9, "c", 9)))
-    views.replace(name, query)
+    views.load(name).replace(query)
     with pytest.raises(RefreshConflictError):
-        views.refresh(name, ConcurrentWriterEngine(engine, after=lambda: views.refresh(name, engine)))
+        views.load(name).refresh(ConcurrentWriterEngine(engine, after=lambda: views.load(name).refresh(engine)))
     assert stored(views, name) == ([*OLD_ROWS, (9, 9)] if query == OLD else [*NEW_ROWS, ("c", 9, 18)])
     assert views.freshness(name).is_fresh
-    left = views.orphans(name, older_than_ms=0)
+    left = views.load(name).orphans(older_than_ms=0)
     assert (left.snapshots, left.rows, left.files) == ((), (), ())
 
 
@@ -172,20 +172,20 @@ def test_connection_lost_at_definition_swap(proxy, open_catalog, views, engine, 
     """The new metadata file is there, and the table names it, or does not: either way a definition is."""
     name = (market, "mv")
     views.create(name, OLD, layout="table")
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     behind = open_catalog({"uri": proxy.uri})
     created = behind.author(name, NEW)
     proxy.on("alter_table_with_environment_context", action, onwards=True)
     with suppress(CommitStateUnknownError, MetastoreError):
-        behind.materialized.replace(name, created)
+        behind.materialized.load(name).replace(created)
     assert "alter_table_with_environment_context" in proxy.methods
     view = views.load(name)
     assert view.metadata.current_version_id == (2 if isinstance(action, DropReply) else 1)
     assert view.layout is Layout.TABLE and stored(views, name) == OLD_ROWS
     assert views.freshness(name).is_fresh is isinstance(action, DropRequest)
-    views.replace(name, NEW)
+    views.load(name).replace(NEW)
     assert [version.version_id for version in views.load(name).metadata.versions] == [1, 2], "none is lost"
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     assert stored(views, name) == NEW_ROWS and views.freshness(name).is_fresh
 
 
@@ -195,21 +195,21 @@ def test_killed_refresh_with_new_columns(open_catalog, market, killer):
     catalog = open_catalog({"iceberg.engine.hive.lock-enabled": "false"})
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     views.create(name, OLD, layout="table")
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     point, moments, texts = 15, [], {OLD: OLD_ROWS, NEW: NEW_ROWS}
     known, expected = OLD, NEW
     while True:
-        views.replace(name, expected)
+        views.load(name).replace(expected)
         if (printed := killer(name, point, "refresh")) == "done":
             break
         assert printed == "killed"
         fresh = views.freshness(name).is_fresh
         assert stored(views, name) == (texts[expected] if fresh else texts[known]), point
         moments.append(fresh)
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
         assert stored(views, name) == texts[expected] and views.freshness(name).is_fresh, point
-        views.remove_orphans(name, older_than_ms=0)
-        left = views.orphans(name, older_than_ms=0)
+        views.load(name).remove_orphans(older_than_ms=0)
+        left = views.load(name).orphans(older_than_ms=0)
         assert (left.snapshots, left.rows, left.files) == ((), (), ()), point
         known, expected = expected, known
         point += KILL_STEP
@@ -226,16 +226,16 @@ def test_rows_stay_fresh_if_only_formatting_changed(views, engine, market, layou
     """Formatting, comments, the case of keywords and aliases; the next refresh is incremental."""
     name = (market, "mv")
     views.create(name, TOTALS.replace("sales", "sales AS x"), layout=layout)
-    views.refresh(name, engine)
-    assert views.replace(name, SAME_TOTALS)
+    views.load(name).refresh(engine)
+    assert views.load(name).replace(SAME_TOTALS)
     view = views.load(name)
     assert view.metadata.current_version_id == 2
     assert views.freshness(name).verdict is Verdict.FRESH
-    assert views.reading(name).from_storage
-    assert [report.action for report in views.refresh(name, engine)] == ["unchanged"]
+    assert views.load(name).reading().from_storage
+    assert [report.action for report in views.load(name).refresh(engine)] == ["unchanged"]
     catalog.load_table((market, "sales")).append(rows((4, "c", 7)))
     assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.CHANGED]
-    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert stored(views, name) == [("a", 15), ("b", 20), ("c", 7)]
     assert views.freshness(name).verdict is Verdict.FRESH
 
@@ -255,29 +255,29 @@ def test_rows_of_another_query_answer_nothing(views, engine, market, catalog, qu
     catalog.create_table((market, "others"), SALES)
     name = (market, "mv")
     views.create(name, TOTALS)
-    views.refresh(name, engine)
-    views.replace(name, query)
+    views.load(name).refresh(engine)
+    views.load(name).replace(query)
     assert [reason.cause for reason in views.freshness(name).reasons][:1] == [Cause.DEFINITION]
-    assert not views.reading(name).from_storage
+    assert not views.load(name).reading().from_storage
 
 
 def test_rows_of_a_replaced_source_are_not_kept(views, engine, market, catalog):
     """The same text over another table of the same name."""
     name = (market, "mv")
     views.create(name, TOTALS)
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     catalog.drop_table((market, "sales"))
     catalog.create_table((market, "sales"), SALES)
-    views.replace(name, SAME_TOTALS)
+    views.load(name).replace(SAME_TOTALS)
     assert Cause.REPLACED in [reason.cause for reason in views.freshness(name).reasons]
-    assert not views.reading(name).from_storage
+    assert not views.load(name).reading().from_storage
 
 
 def test_rows_of_an_expired_version_are_not_kept(views, engine, market, catalog):
     """The metadata no longer contains the refreshed version, so its definition is not known."""
     name = (market, "mv")
     views.create(name, TOTALS, properties={"version.history.num-entries": "1"})
-    views.refresh(name, engine)
-    views.replace(name, SAME_TOTALS)
+    views.load(name).refresh(engine)
+    views.load(name).replace(SAME_TOTALS)
     assert views.load(name).metadata.version(1) is None
     assert [reason.cause for reason in views.freshness(name).reasons] == [Cause.DEFINITION]

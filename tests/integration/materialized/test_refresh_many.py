@@ -62,14 +62,14 @@ def test_selection_and_order(catalog, views, market):
 
 def test_due_by_target_lag(catalog, views, market):
     assert views.select([market], due=True) == names(market, "low mid top"), "never refreshed"
-    views.refresh((market, "top"), DuckEngine(catalog), cascade=True)
+    views.load((market, "top")).refresh(DuckEngine(catalog), cascade=True)
     refreshed_ms = views.freshness((market, "top")).refreshed_ms
     assert views.select([market], due=True, now_ms=refreshed_ms + 2 * HOUR) == [], "fresh"
     catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
     assert views.select([market], due=True, now_ms=refreshed_ms + HOUR - 1) == []
     assert views.select([market], due=True, now_ms=refreshed_ms + HOUR) == names(market, "low mid top")
     with pytest.raises(InvalidPropertyError, match="10 minutes"):
-        views.set_properties((market, "top"), {"hive-views.target-lag": "soon"})
+        views.load((market, "top")).set_properties({"hive-views.target-lag": "soon"})
 
 
 def test_failure_skips_only_dependents(catalog, views, market):
@@ -84,7 +84,7 @@ def test_failure_skips_only_dependents(catalog, views, market):
 
 def test_failed_cascade_reports_completed_refreshes(catalog, views, market):
     with pytest.raises(RefreshError, match="disk full") as caught:
-        views.refresh((market, "top"), FailingEngine(catalog, "top"), cascade=True)
+        views.load((market, "top")).refresh(FailingEngine(catalog, "top"), cascade=True)
     assert sorted(caught.value.completed) == [f"{market}.{name}: full" for name in ("low", "mid", "other")]
 
 
@@ -96,7 +96,7 @@ class _DroppingEngine(DuckEngine):
         self._view = view
 
     def stage(self, work: StagingRequest) -> int:
-        self.catalog.materialized.drop(self._view)
+        self.catalog.materialized.load(self._view).drop()
         raise RefreshError(str(work.target.table), "a file is gone")
 
 
@@ -107,7 +107,7 @@ class _FailingConcurrently(FailingEngine):
         staged = DuckEngine.stage(self, work)
         with pytest.raises(RefreshError, match="out of memory"):
             failing = FailingEngine(self.catalog, "mv", "out of memory")
-            self.catalog.materialized.refresh((work.target.table.database, "mv"), failing)
+            self.catalog.materialized.load((work.target.table.database, "mv")).refresh(failing)
         return staged
 
 
@@ -118,23 +118,23 @@ def test_failures_are_part_of_the_history(catalog, engine, market, layout):
     versions = views.load(name).metadata.versions
     for _ in range(2):
         with pytest.raises(RefreshError, match="disk full"):
-            views.refresh(name, FailingEngine(catalog, "mv"))
-    [failure] = views.failed_refreshes(name)
+            views.load(name).refresh(FailingEngine(catalog, "mv"))
+    [failure] = views.load(name).failed_refreshes()
     assert failure.error == "disk full" and failure.seconds >= 0
     [listed] = [item for item in views.overview([market]) if item.name.name == "mv"]
     assert listed.failure == failure and listed.to_json()["failure"] == failure
     view = views.load(name)
     assert view.metadata.versions == versions and view.properties["team"] == "bi"
 
-    report = views.refresh(name, _FailingConcurrently(catalog, "mv"))[-1]
+    report = views.load(name).refresh(_FailingConcurrently(catalog, "mv"))[-1]
     assert report.action == "full" and views.freshness(name).is_fresh, "a failure disturbs no other refresh"
-    views.refresh(name, engine, mode="full")
+    views.load(name).refresh(engine, mode="full")
     [listed] = [item for item in views.overview([market]) if item.name.name == "mv"]
     assert listed.failure is None
     with pytest.raises(RefreshError, match="cannot be refreshed incrementally"):
         catalog.load_table((market, "sales")).delete("id = 1")
-        views.refresh(name, engine, mode="incremental")
-    assert [item.error.partition(":")[0] for item in views.failed_refreshes(name)] == [
+        views.load(name).refresh(engine, mode="incremental")
+    assert [item.error.partition(":")[0] for item in views.load(name).failed_refreshes()] == [
         "disk full",
         "out of memory",
         "it cannot be refreshed incrementally",
@@ -146,7 +146,7 @@ def test_failure_that_cannot_be_recorded_is_reported(catalog, market, layout, ca
     name = (market, "mv")
     catalog.materialized.create(name, "SELECT id, amount FROM sales", layout=layout)
     with pytest.raises(RefreshError, match="a file is gone"):
-        catalog.materialized.refresh(name, _DroppingEngine(catalog, name))
+        catalog.materialized.load(name).refresh(_DroppingEngine(catalog, name))
     assert f"The failed refresh of {market}.mv could not be recorded" in caplog.text
     assert catalog.store.get_row(ViewName(*name)) is None
 

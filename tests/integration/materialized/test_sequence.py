@@ -25,7 +25,7 @@ def numbered(request, catalog: HiveViewCatalog, engine, market: str) -> tuple[st
     catalog.execute("CREATE VIEW big AS SELECT id, shop FROM sales WHERE amount > 1", database=market)
     name = (market, "mv")
     catalog.materialized.create(name, QUERY, layout=request.param, properties={SEQUENCE_IDS: "only"})
-    catalog.materialized.refresh(name, engine)
+    catalog.materialized.load(name).refresh(engine)
     return name
 
 
@@ -53,7 +53,7 @@ def test_numbers_only_state_decides_freshness(catalog, engine, numbered):
     assert views.freshness(numbered).is_fresh
     catalog.load_table((database, "sales")).append(rows((9, "a", 9)))
     assert causes(catalog, numbered) == [Cause.CHANGED]
-    assert views.refresh(numbered, engine)[-1].action == "incremental"
+    assert views.load(numbered).refresh(engine)[-1].action == "incremental"
     assert views.freshness(numbered).is_fresh
     stored = [tuple(row.values()) for row in views.load(numbered).storage.scan().to_arrow().to_pylist()]
     text = QUERY.replace("big", "(SELECT id, shop FROM sales WHERE amount > 1)")
@@ -65,7 +65,7 @@ def test_changed_source_view_gets_its_sources_numbered(catalog, engine, numbered
     catalog.create_table((database, "aside"), catalog.load_table((database, "sales")).schema())
     catalog.execute("CREATE OR REPLACE VIEW big AS SELECT id, shop FROM aside", database=database)
     assert set(causes(catalog, numbered)) == {Cause.VIEW_CHANGED, Cause.ADDED, Cause.REMOVED}
-    views.refresh(numbered, engine)
+    views.load(numbered).refresh(engine)
     assert views.freshness(numbered).is_fresh
     numbers = views.load(numbered).lineage_numbers()
     assert numbers == {f"{database}.big": 1, f"{database}.sales": 2, f"{database}.shops": 3, f"{database}.aside": 4}
@@ -89,7 +89,7 @@ def test_lost_lineage_does_not_reuse_numbers(catalog, engine, numbered):
         catalog.load_view(numbered).update().remove_properties(SEQUENCE_LINEAGE).commit()
     freshness = views.freshness(numbered)
     assert freshness.verdict is Verdict.UNKNOWN and causes(catalog, numbered) == [Cause.NO_STATE]
-    views.refresh(numbered, engine)
+    views.load(numbered).refresh(engine)
     assert views.freshness(numbered).is_fresh
     assert sorted(views.load(numbered).lineage_numbers().values()) == [4, 5, 6], (
         "the state of an older snapshot stays unreadable"
@@ -99,7 +99,7 @@ def test_lost_lineage_does_not_reuse_numbers(catalog, engine, numbered):
 def test_numbers_with_uuids(catalog, engine, market):
     name = (market, "mv")
     catalog.materialized.create(name, "SELECT id FROM sales", properties={SEQUENCE_IDS: "true"})
-    catalog.materialized.refresh(name, engine)
+    catalog.materialized.load(name).refresh(engine)
     state_summary = summary(catalog, name)
     [(number, entry)] = json.loads(state_summary[SEQUENCE_STATE]).items()
     [source] = json.loads(state_summary[REFRESH_STATE])["source-states"]

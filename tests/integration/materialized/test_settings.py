@@ -26,7 +26,7 @@ def run(catalog, market):
 def make(views, run, engine, market, layout, more="") -> tuple[str, str]:
     """A materialized view whose rows are stale."""
     run(f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}'{more}) AS SELECT id FROM sales")
-    views.refresh((market, "mv"), engine)
+    views.load((market, "mv")).refresh(engine)
     engine.catalog.load_table((market, "sales")).append(rows((9, "a", 9)))
     return market, "mv"
 
@@ -47,14 +47,14 @@ def set_by_another(catalog, name, updates, removals=()) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_last_set_value_is_effective(catalog, views, run, engine, market, layout):
     name = make(views, run, engine, market, layout, f", '{ALLOW_STALE_DATA}' = 'true', 'team' = 'bi'")
-    assert views.reading(name).from_storage
+    assert views.load(name).reading().from_storage
     assert run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{ALLOW_STALE_DATA}' = 'false')").kind == "changed"
-    assert not views.reading(name).from_storage
+    assert not views.load(name).reading().from_storage
     assert run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{ALLOW_STALE_DATA}' = 'false')").kind == "unchanged"
     set_by_another(catalog, name, {ALLOW_STALE_DATA: "true"})
-    assert views.reading(name).from_storage
-    views.set_properties(name, {"more": "1"})
-    assert views.reading(name).from_storage, "another commit of this package does not change it"
+    assert views.load(name).reading().from_storage
+    views.load(name).set_properties({"more": "1"})
+    assert views.load(name).reading().from_storage, "another commit of this package does not change it"
     set_by_another(catalog, name, {MAX_STALENESS_MS: "3600000"}, [ALLOW_STALE_DATA])
     assert views.freshness(name).verdict is Verdict.WITHIN_GRACE and not views.load(name).allow_stale_data
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{MAX_STALENESS_MS}')")
@@ -65,8 +65,8 @@ def test_last_set_value_is_effective(catalog, views, run, engine, market, layout
         "SELECT id + 1 AS id FROM sales")  # fmt: skip
     view = views.load(name)
     assert view.max_staleness_ms == 7 and view.properties["team"] == "bi" and view.properties["more"] == "1"
-    views.refresh(name, engine)
-    views.set_properties(name, removals=[MAX_STALENESS_MS, "never there"])
+    views.load(name).refresh(engine)
+    views.load(name).set_properties(removals=[MAX_STALENESS_MS, "never there"])
     assert views.load(name).max_staleness_ms is None and views.freshness(name).is_fresh
 
 
@@ -81,12 +81,12 @@ def test_field_of_draft_and_property_agree(catalog, views, run, engine, market):
     assert field() is False
     set_by_another(catalog, name, {ALLOW_STALE_DATA: "true"})
     assert field() is False, "else this proves nothing"
-    views.refresh(name, engine)
+    views.load(name).refresh(engine)
     assert field() is True
     document = json.loads(catalog.load_view(name).metadata.properties[METADATA])
     set_by_another(catalog, name, {METADATA: json.dumps({**document, "allow-stale-data": False})})
     assert not views.load(name).allow_stale_data, "an engine that supports the draft changed its field"
-    views.to_plain_view(name)
+    views.load(name).to_plain_view()
     catalog.load_view(name).update().set_properties({ALLOW_STALE_DATA: "true"}).commit()
     views.from_plain_view(name)
     assert views.load(name).allow_stale_data and field() is True
@@ -100,9 +100,9 @@ def test_settings_of_table_layout_are_table_properties(catalog, views, run, engi
     view = views.load(name)
     old = apply(view.metadata, [SetProperties({ALLOW_STALE_DATA: "true"})], identifier="mv", now_ms=0)
     _swap_definition(catalog.store, view, old, SetProperties())
-    assert views.reading(name).from_storage, "as an earlier release kept it"
+    assert views.load(name).reading().from_storage, "as an earlier release kept it"
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
-    assert not views.reading(name).from_storage
+    assert not views.load(name).reading().from_storage
     with pytest.raises(SqlError, match="ALTER TABLE"):
         run("ALTER MATERIALIZED VIEW mv RENAME TO other")
 
@@ -124,7 +124,7 @@ def test_invalid_and_reserved_properties_are_rejected(catalog, views, run, marke
         with pytest.raises(InvalidPropertyError):
             views.create((market, "other"), "SELECT id FROM sales", layout=layout, properties={key: value})
         with pytest.raises(InvalidPropertyError):
-            views.replace((market, "mv"), "SELECT id FROM sales", properties={key: value})
+            views.load((market, "mv")).replace("SELECT id FROM sales", properties={key: value})
         with pytest.raises(SqlError, match=key):
             run(f"ALTER MATERIALIZED VIEW mv SET TBLPROPERTIES ('{key}' = '{value}')")
     with pytest.raises(SqlError, match=METADATA):

@@ -32,7 +32,7 @@ def stored(views, market, engine):
 
     def make(layout: str, name: str = "mv", **more) -> tuple[str, str]:
         views.create((market, name), QUERY, layout=layout, **more)
-        views.refresh((market, name), engine)
+        views.load((market, name)).refresh(engine)
         return market, name
 
     return make
@@ -57,7 +57,7 @@ def test_second_name_of_storage_keeps_rows(catalog, views, stored, raw, other_da
     name, duplicate = stored(layout), (other_database, "duplicate")
     catalog.register_table(duplicate, views.load(name).storage.metadata_location)
     without_uuid(raw, duplicate)
-    views.drop(name)
+    views.load(name).drop()
     assert not catalog.view_exists(name) and not catalog.table_exists(name)
     assert not catalog.table_exists((name[0], "mv__storage")), "no other object uses its row"
     assert catalog.load_table(duplicate).scan().to_arrow().num_rows == 3
@@ -81,11 +81,13 @@ def test_purge_detects_second_name_without_uuid(catalog, market, raw, other_data
 def test_second_name_of_view_keeps_definition_and_rows(catalog, views, stored, market, layout, purge, caplog):
     name, duplicate = stored(layout), (market, "duplicate")
     catalog.register_view(duplicate, catalog.load_view(name).metadata_location)
-    views.drop(name, purge=purge)
+    views.load(name).drop(purge=purge)
     assert not catalog.view_exists(name)
-    assert views.reading(duplicate).from_storage and views.load(duplicate).storage.scan().to_arrow().num_rows == 3
+    assert (
+        views.load(duplicate).reading().from_storage and views.load(duplicate).storage.scan().to_arrow().num_rows == 3
+    )
     assert f"{market}.duplicate" in caplog.text
-    views.drop(duplicate)
+    views.load(duplicate).drop()
     assert catalog.list_views(market) == [] and catalog.list_tables(market) == [(market, "sales"), (market, "shops")]
 
 
@@ -95,7 +97,7 @@ def test_property_naming_storage_of_other_view(catalog, views, stored, market):
     created = catalog.author((market, "copy"), QUERY, database=market)
     text = catalog.load_view(name).metadata.properties[METADATA]
     catalog.create_view((market, "copy"), created.schema, created.version, properties={METADATA: text})
-    views.drop((market, "copy"))
+    views.load((market, "copy")).drop()
     assert views.load(name).storage.scan().to_arrow().num_rows == 3
 
 
@@ -104,9 +106,9 @@ def test_restrict_detects_view_over_storage(open_catalog, stored, market):
     strict = open_catalog({"hive-views.dependency-mode": "strict"})
     strict.execute("CREATE VIEW raw_rows AS SELECT * FROM mv__storage", database=market)
     with pytest.raises(DependentsError, match="raw_rows"):
-        strict.materialized.drop(name)
+        strict.materialized.load(name).drop()
     assert strict.view_exists(name) and strict.table_exists((market, "mv__storage"))
-    report = strict.materialized.drop(name, behavior="cascade")
+    report = strict.materialized.load(name).drop(behavior="cascade")
     assert [item.name for item in report.dropped] == ["raw_rows", "mv"]
     assert strict.list_views(market) == [] and not strict.table_exists((market, "mv__storage"))
 
@@ -118,14 +120,14 @@ def test_drop_conflicts_with_view_that_took_name(catalog, views, stored, market)
     stored("attached")
     with pytest.raises(CommitFailedError):
         drop_materialized(catalog.store, catalog, seen, purge=True)
-    assert views.reading(name).from_storage and views.reading((market, "moved")).from_storage
+    assert views.load(name).reading().from_storage and views.load((market, "moved")).reading().from_storage
 
 
 def test_unreadable_storage_keeps_files(catalog, open_catalog, views, stored, market, caplog):
     name = stored("registered")
     storage = views.load(name).storage
     local(storage.metadata_location).unlink()
-    open_catalog().materialized.drop(name)  # the other one remembers what it read
+    open_catalog().materialized.load(name).drop()  # the other one remembers what it read
     assert catalog.list_views(market) == [] and not catalog.table_exists((market, "mv__storage"))
     assert list(local(storage.metadata.location).rglob("*.parquet")) and "are kept" in caplog.text
 
@@ -135,7 +137,7 @@ def test_materialized_view_gets_no_second_storage(catalog, views, stored, market
         name = stored(layout, layout)
         with pytest.raises(InvalidViewError):
             views.from_plain_view(name)
-        assert views.reading(name).from_storage
+        assert views.load(name).reading().from_storage
     assert len(catalog.list_tables(market)) == 3
 
 
@@ -147,7 +149,7 @@ def test_server_without_filter_keeps_files(catalog, open_catalog, metastore, sto
         other = open_catalog({"uri": server.uri})
         with pytest.raises(MetastoreRefusedError, match="no filters"):
             other.purge_table(table.name())
-        other.materialized.drop(name)
+        other.materialized.load(name).drop()
     assert not catalog.view_exists(name) and not catalog.table_exists(table.name())
     assert "could not determine whether other rows reference them" in caplog.text
     assert catalog.register_table(table.name(), table.metadata_location).scan().to_arrow().num_rows == 3
@@ -162,11 +164,11 @@ def test_garbage_collection_keeps_files_of_second_name(catalog, views, stored, e
     catalog.register_table(duplicate, views.load(name).storage.metadata_location)
     without_uuid(raw, duplicate)
     catalog.load_table(duplicate).append(rows((9, "c", 9)).select(["id", "amount"]))
-    views.refresh(name, engine, mode="full")
-    orphans = views.remove_orphans(name, older_than_ms=0)
+    views.load(name).refresh(engine, mode="full")
+    orphans = views.load(name).remove_orphans(older_than_ms=0)
     assert orphans.files == () and "duplicate" in str(orphans.kept[0])
     with pytest.raises(SharedFilesError, match="duplicate"):
-        views.expire(name, older_than_ms=0)
+        views.load(name).expire(older_than_ms=0)
     assert catalog.load_table(duplicate).scan().to_arrow().num_rows == 4
 
 
@@ -176,7 +178,7 @@ def test_files_of_table_in_same_directory_are_not_orphans(catalog, views, stored
     location = views.load(name).storage.metadata.location
     other = catalog.create_table((market, "other"), SALES, location=f"{location}{inside}")
     other.append(rows((9, "c", 9)))
-    assert views.remove_orphans(name, older_than_ms=0).files == ()
+    assert views.load(name).remove_orphans(older_than_ms=0).files == ()
     assert catalog.load_table((market, "other")).scan().to_arrow().num_rows == 1
 
 
@@ -184,7 +186,7 @@ def test_gc_enabled_false_keeps_files(catalog, views, stored, engine, market):
     name = stored("registered", storage_properties={"gc.enabled": "false"})
     left = local(views.load(name).storage.metadata.location) / "data" / "left.parquet"
     left.write_bytes(b"PAR1")
-    orphans = views.remove_orphans(name, older_than_ms=0)
+    orphans = views.load(name).remove_orphans(older_than_ms=0)
     assert orphans.files == () and "gc.enabled" in str(orphans.kept[0])
     catalog.drop_view(name, purge_files=True)
     garbage = views.remove_abandoned(market, older_than_ms=0)
@@ -244,11 +246,11 @@ def test_only_deleted_files_are_reported_as_removed(open_catalog, market, stored
     directory = local(views.load(name).storage.metadata.location) / "metadata"
     for file in ("left.avro", "gone.avro"):
         (directory / file).write_bytes(b"Obj")
-    removed_orphans = stubborn.remove_orphans(name, older_than_ms=0)
+    removed_orphans = stubborn.load(name).remove_orphans(older_than_ms=0)
     assert [local(file).name for file in removed_orphans.files] == ["gone.avro"]
     assert "left.avro" in str(removed_orphans.kept[0]) and "not yours" in str(removed_orphans.kept[0])
-    views.refresh(name, engine, mode="full")
-    expired = stubborn.expire(name, older_than_ms=0)
+    views.load(name).refresh(engine, mode="full")
+    expired = stubborn.load(name).expire(older_than_ms=0)
     assert expired.files > 0 and len(expired.kept) == 1 and expired.kept[0].item.endswith(".parquet")
     engine.catalog.drop_view(name)
     removed_garbage = stubborn.remove_abandoned(market, older_than_ms=0)

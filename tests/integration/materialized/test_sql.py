@@ -52,7 +52,7 @@ def test_or_replace_keeps_storage_but_not_freshness(run, catalog, market):
     run("REFRESH MATERIALIZED VIEW mv")
     run("CREATE OR REPLACE MATERIALIZED VIEW mv AS SELECT id, amount FROM sales WHERE amount > 7")
     assert catalog.materialized.load((market, "mv")).storage_name.name == "mv__storage"
-    reading = catalog.materialized.reading((market, "mv"), allow_stale_data=True, max_staleness_ms=10**9)
+    reading = catalog.materialized.load((market, "mv")).reading(allow_stale_data=True, max_staleness_ms=10**9)
     assert not reading.from_storage and "definition changed" in reading.why
     run("REFRESH MATERIALIZED VIEW mv")
     assert catalog.materialized.load((market, "mv")).storage.scan().to_arrow().num_rows == 2
@@ -114,7 +114,9 @@ def test_cascade_refreshes_each_once_in_order(run, catalog, market):
     with pytest.raises(DependentsError):
         run("DROP MATERIALIZED VIEW base RESTRICT")
     progress_lines: list[str] = []
-    catalog.materialized.refresh((market, "top"), DuckEngine(catalog), cascade=True, progress=progress_lines.append)
+    catalog.materialized.load((market, "top")).refresh(
+        DuckEngine(catalog), cascade=True, progress=progress_lines.append
+    )
     assert [line.partition(":")[0] for line in progress_lines if "refresh:" in line or "unchanged" in line] == [
         f"[{number}/3] {market}.{name}" for number, name in enumerate(("base", "one", "top"), start=1)
     ]
@@ -178,7 +180,7 @@ def test_history_and_overview(run, catalog, market):
     run("REFRESH MATERIALIZED VIEW top CASCADE")
     catalog.load_table((market, "sales")).append(rows((9, "b", 9)))
     run("REFRESH MATERIALIZED VIEW low")
-    first, second = catalog.materialized.refreshes((market, "low"))
+    first, second = catalog.materialized.load((market, "low")).refreshes()
     assert (first.action, first.why, first.rows, first.written) == ("full", "it was never refreshed", 3, 3)
     assert (second.action, second.rows, second.written) == ("incremental", 4, 1)
     assert second.why == f"rows were added to {market}.sales"

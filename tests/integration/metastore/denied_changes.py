@@ -217,7 +217,7 @@ OPERATIONS = (
     ),
     Denied(
         "drop materialized",
-        lambda catalog, realm: catalog.materialized.drop((realm.database, MATERIALIZED)),
+        lambda catalog, realm: catalog.materialized.load((realm.database, MATERIALIZED)).drop(),
         "drop",
         MATERIALIZED,
     ),

@@ -165,11 +165,11 @@ def test_names_that_the_server_stores(
         assert len(catalog.load_view((database, view)).history()) == 2
         renamed = f"r{each}x"
         catalog.rename_view((database, reading), (database, renamed))
-        lineage = catalog.lineage((database, renamed))
+        lineage = catalog.dependencies.lineage((database, renamed))
         assert [found.dependency.name for found in lineage.dependencies] == [(database, view), (database, table)]
         catalog.materialized.create((database, stored), f"SELECT * FROM {quoted(database, table)}")
         assert catalog.materialized.load((database, stored)).name == ViewName(database, stored)
-        catalog.materialized.drop((database, stored))
+        catalog.materialized.load((database, stored)).drop()
         for name in (view, renamed):
             catalog.drop_view((database, name), purge_files=True)
         catalog.purge_table((database, table))

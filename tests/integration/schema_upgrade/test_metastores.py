@@ -122,7 +122,7 @@ def use_views(running: MetastoreProcess, *, expect_intact_texts: bool) -> None:
     # Views from before the upgrade are Hive views.
     with pytest.raises(NotAnIcebergViewError):
         catalog.load_view("sales.v")
-    finding = next(check for check in catalog.check_views("sales") if check.view.name == "v")
+    finding = next(check for check in catalog.dependencies.check_views("sales") if check.view.name == "v")
     assert finding.validity is Validity.VALID
     catalog.drop_view("fresh.x")
     catalog.close()

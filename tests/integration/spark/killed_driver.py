@@ -25,8 +25,8 @@ def main() -> None:
     catalog = HiveViewCatalog("prod", uri=uri, warehouse=warehouse, **{CALL_TIMEOUT_MS: "900000"})
     print("ready", flush=True)
     for line in sys.stdin:
-        job = (line.strip(), SparkEngine(spark, catalog))
-        threading.Thread(target=catalog.materialized.refresh, args=job, daemon=True).start()
+        view = catalog.materialized.load(line.strip())
+        threading.Thread(target=view.refresh, args=(SparkEngine(spark, catalog),), daemon=True).start()
 
 
 if __name__ == "__main__":

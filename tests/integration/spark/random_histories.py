@@ -69,7 +69,7 @@ def _remove(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Non
     """Remove what a failed seed left, and its database."""
     for number in range(VIEWS):
         with suppress(HiveViewsError):
-            catalog.materialized.drop((database, f"mv{number}"))
+            catalog.materialized.load((database, f"mv{number}")).drop()
     with suppress(HiveViewsError):
         catalog.drop_view((database, "v"))
     for table in "tu":

@@ -17,7 +17,7 @@ from tests.suites import extended
 
 @pytest.fixture
 def refresh(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Callable[[], RefreshReport]:
-    return lambda: catalog.materialized.refresh((database, "mv"), SparkEngine(spark, catalog))[-1]
+    return lambda: catalog.materialized.load((database, "mv")).refresh(SparkEngine(spark, catalog))[-1]
 
 
 def assert_rows(session: ViewSession, spark: SparkSession, query: str) -> None:

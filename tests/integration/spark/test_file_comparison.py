@@ -159,7 +159,7 @@ def test_refresh_by_keys_reads_files_that_differ(
     monkeypatch.setattr("hive_views.spark.refresh.engine.FileComparison", counting)
 
     def refresh() -> RefreshReport:
-        return catalog.materialized.refresh((database, "mv"), SparkEngine(spark, catalog))[-1]
+        return catalog.materialized.load((database, "mv")).refresh(SparkEngine(spark, catalog))[-1]
 
     refresh()
     spark.sql("DELETE FROM t WHERE a = 3")

@@ -84,10 +84,10 @@ def test_view_over_files_has_their_rows(
 def test_formats(name: str, session: ViewSession, catalog: HiveViewCatalog, database: str, files: Path) -> None:
     session.sql(f"CREATE VIEW v AS SELECT * FROM {name}.`{files}/{name}`")
     assert session.sql("SELECT * FROM v").count() == 3
-    [unknown] = catalog.lineage((database, "v")).unknown
+    [unknown] = catalog.dependencies.lineage((database, "v")).unknown
     assert unknown.problem == f"its spark text reads the files {name}.`{files}/{name}`"
-    assert catalog.check_view((database, "v")).validity is Validity.UNKNOWN
-    found = {item.engine: item.text for item in catalog.check_engines((database, "v"))}
+    assert catalog.dependencies.check_view((database, "v")).validity is Validity.UNKNOWN
+    found = {item.engine: item.text for item in catalog.dependencies.check_engines((database, "v"))}
     assert set(found) == {"hive", "trino"}
     assert found["hive"] == f"hive: refused: it reads the files {name}.`{files}/{name}`, as only Spark does"
 

@@ -43,9 +43,11 @@ def test_rows_of_other_settings_are_not_read(spark, session, catalog, market, ke
     try:
         for refreshed, other in ((value, before), (before, value)):
             spark.conf.set(key, refreshed)
-            report = catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))[-1]
+            report = catalog.materialized.load((market, "mv")).refresh(SparkEngine(spark, catalog))[-1]
             assert report.action == "full"
-            assert catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))[-1].action == "unchanged"
+            assert (
+                catalog.materialized.load((market, "mv")).refresh(SparkEngine(spark, catalog))[-1].action == "unchanged"
+            )
             session.sql("SELECT * FROM mv").collect()
             assert session.notes[0].from_storage
             spark.conf.set(key, other)
@@ -63,7 +65,7 @@ def test_text_settings_do_not_change_a_definition(spark, session, catalog, marke
     session.sql(r"CREATE MATERIALIZED VIEW plain AS SELECT id, 'a\\b' AS v FROM t")
     try:
         spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
-        catalog.materialized.refresh((market, "plain"), SparkEngine(spark, catalog))
+        catalog.materialized.load((market, "plain")).refresh(SparkEngine(spark, catalog))
     finally:
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
     assert [row.v for row in session.sql("SELECT v FROM plain").collect()] == [r"a\b"] * 2
@@ -84,7 +86,7 @@ def test_text_settings_do_not_change_a_definition(spark, session, catalog, marke
 )
 def test_words_count_where_spark_casts_them(spark, session, catalog, market, query: str, is_fresh: bool):
     session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
-    catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))
+    catalog.materialized.load((market, "mv")).refresh(SparkEngine(spark, catalog))
     freshness = catalog.materialized.freshness((market, "mv"))
     assert freshness.is_fresh is is_fresh
     assert [reason.cause for reason in freshness.reasons] == ([] if is_fresh else [Cause.UNREPEATABLE])
@@ -98,13 +100,13 @@ def test_changed_name_mapping_of_added_files(spark, session, catalog, market, tm
     session.sql(
         f"CREATE MATERIALIZED VIEW mv TBLPROPERTIES ('hive-views.layout' = '{layout}') AS SELECT id, v FROM added"
     )
-    catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))
+    catalog.materialized.load((market, "mv")).refresh(SparkEngine(spark, catalog))
     assert catalog.materialized.freshness((market, "mv")).is_fresh
     mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["v", "other"]}]'
     spark.sql(f"ALTER TABLE added SET TBLPROPERTIES ('schema.name-mapping.default' = '{mapping}')")
     [reason] = catalog.materialized.freshness((market, "mv")).reasons
     assert reason.cause is Cause.SCHEMA and "name mapping" in str(reason)
-    assert catalog.materialized.refresh((market, "mv"), SparkEngine(spark, catalog))[-1].action == "full"
+    assert catalog.materialized.load((market, "mv")).refresh(SparkEngine(spark, catalog))[-1].action == "full"
     session.sql("SELECT * FROM mv").collect()
     assert session.notes[0].from_storage
     assert sorted(row.v for row in session.sql("SELECT v FROM mv").collect()) == [0, 10, 20]

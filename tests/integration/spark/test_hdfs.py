@@ -33,9 +33,9 @@ def market(raw, spark, cluster: Hdfs, database: str) -> str:
 def test_spark_refreshes_and_reads_on_hdfs(spark, catalog, cluster, market):
     views, engine, name = catalog.materialized, SparkEngine(spark, catalog), (market, "counts")
     views.create(name, "SELECT shop, count(*) AS n FROM sales GROUP BY shop", database=market)
-    assert views.refresh(name, engine)[-1].action == "full"
+    assert views.load(name).refresh(engine)[-1].action == "full"
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (3, 'a')")
-    assert views.refresh(name, engine)[-1].action == "incremental"
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert views.freshness(name).is_fresh
     stored = views.load(name).storage
     assert stored.metadata_location.startswith(f"{cluster.uri}/warehouse/{market}.db/")
@@ -43,6 +43,6 @@ def test_spark_refreshes_and_reads_on_hdfs(spark, catalog, cluster, market):
     assert sorted(row.n for row in spark.table(f"prod.{stored.name()[0]}.{stored.name()[1]}").collect()) == [1, 2]
     catalog.create_view_from_sql((market, "big"), "SELECT id FROM sales WHERE id > 1", database=market)
     assert sorted(row.id for row in spark.sql(f"SELECT id FROM prod.{market}.big").collect()) == [2, 3]
-    views.drop(name)
+    views.load(name).drop()
     catalog.drop_view((market, "big"), purge_files=True)
     assert {path.split("/")[3] for path in cluster.files(f"/warehouse/{market}.db")} == {"sales"}

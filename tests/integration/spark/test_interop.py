@@ -190,7 +190,7 @@ def test_properties_changed_by_plain_spark_are_drift(plain: PlainReader, catalog
     changes = [("property changed", "2", "1"), ("property comment", "other", "old"), ("property removed", None, "1")]
     drift = catalog.load_view(name).drift
     assert sorted((item.field, item.row, item.file) for item in drift) == changes
-    [checked] = [result for result in catalog.check_views(database) if str(result.view) == name]
+    [checked] = [result for result in catalog.dependencies.check_views(database) if str(result.view) == name]
     assert {problem.validity.value for problem in checked.problems} == {"drifted"}
     repaired = catalog.repair_view(name)
     assert (repaired.drift, repaired.metadata.properties) == ((), before.metadata.properties)

@@ -252,7 +252,7 @@ def run_histories(
             catalog.materialized.create(
                 (database, name), definition, layout=layout, partitioned_by=by, properties=stored
             )
-            catalog.materialized.refresh((database, name), engine)
+            catalog.materialized.load((database, name)).refresh(engine)
         log: list[str] = []
         for step in range(STEPS):
             for _ in range(chance.randrange(1, 3)):
@@ -286,7 +286,7 @@ def run_histories(
                 if chance.random() < 0.3:
                     continue  # more changes before the next refresh
                 try:
-                    done = catalog.materialized.refresh((database, name), engine)[-1]
+                    done = catalog.materialized.load((database, name)).refresh(engine)[-1]
                 except RefreshError as error:
                     assert f"{database}.v was defined under" in error.reason and "FROM v" in query, context
                     counts["refresh rejected for settings"] += 1

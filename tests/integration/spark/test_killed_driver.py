@@ -39,7 +39,7 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
     for layout, whose, method in POINTS:
         name = names[layout, whose, method] = (database, f"{layout}_{whose}")
         views.create(name, "SELECT id, v FROM facts WHERE v > 1", layout=layout)
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
     catalog.load_table((database, "facts")).append(pa.table({"id": [3], "v": [30]}))
 
     def ids(name: tuple[str, str]) -> list[int]:
@@ -82,12 +82,12 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
         published = (whose, method) == ("catalog", ALTER)
         assert ids(name) == ([1, 2, 3] if published else [1, 2]), name
         assert views.freshness(name).is_fresh == published, name
-        left = views.orphans(name, older_than_ms=0)
+        left = views.load(name).orphans(older_than_ms=0)
         assert len(left.snapshots) == (method == "lock") and len(left.rows) == (layout == "attached"), (name, left)
         # Files written by Spark, or the metadata file that only the row of the refresh names.
         assert bool(left.files) == (whose == "spark" or layout == "attached"), (name, left)
-        assert views.refresh(name, engine)[-1].action == ("unchanged" if published else "incremental")
-        views.remove_orphans(name, older_than_ms=0)
-        left = views.orphans(name, older_than_ms=0)
+        assert views.load(name).refresh(engine)[-1].action == ("unchanged" if published else "incremental")
+        views.load(name).remove_orphans(older_than_ms=0)
+        left = views.load(name).orphans(older_than_ms=0)
         assert (left.snapshots, left.rows, left.files) == ((), (), ()), name
         assert ids(name) == [1, 2, 3] and views.freshness(name).is_fresh, name

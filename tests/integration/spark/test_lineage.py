@@ -56,8 +56,10 @@ def test_iceberg_s_java_catalog_keeps_the_lineage_of_a_version(spark, catalog, m
         assert ROW_LINEAGE in raw.get_table(database, "top").parameters
     row = catalog.store.get_row(ViewName(database, "top"))
     assert LineageReader(catalog.store).read(row).origin is LineageOrigin.VERSION
-    assert [name.name for name in catalog.dependents(f"{database}.orders", namespaces=[database]).views] == ["top"]
-    assert catalog.check_view(f"{database}.top").validity is Validity.VALID
+    assert [
+        name.name for name in catalog.dependencies.dependents(f"{database}.orders", namespaces=[database]).views
+    ] == ["top"]
+    assert catalog.dependencies.check_view(f"{database}.top").validity is Validity.VALID
 
 
 def test_lineage_follows_replace_by_java_catalog(spark, catalog, database, shop):
@@ -68,8 +70,10 @@ def test_lineage_follows_replace_by_java_catalog(spark, catalog, database, shop)
     lineage = LineageReader(catalog.store).read(row)
     assert lineage.origin is LineageOrigin.TEXT
     assert [child.name.name for child in lineage.dependencies] == ["refunds"]
-    assert catalog.dependents(f"{database}.orders", namespaces=[database]).views == ()
-    assert [name.name for name in catalog.dependents(f"{database}.refunds", namespaces=[database]).views] == ["top"]
+    assert catalog.dependencies.dependents(f"{database}.orders", namespaces=[database]).views == ()
+    assert [
+        name.name for name in catalog.dependencies.dependents(f"{database}.refunds", namespaces=[database]).views
+    ] == ["top"]
 
 
 def test_spark_keeps_the_mark_of_a_table_and_reads_it_as_before(spark, catalog, metastore, database, shop):
@@ -85,7 +89,7 @@ def test_spark_keeps_the_mark_of_a_table_and_reads_it_as_before(spark, catalog, 
         assert spark.table(f"spark_catalog.{database}.plain").count() == 2
         spark.sql(f"ALTER TABLE spark_catalog.{database}.plain RENAME TO {database}.plain2")
         assert raw.get_table(database, "plain2").parameters[HIVE_UUID] == mark
-        (found,) = catalog.lineage(f"{database}.top").dependencies
+        (found,) = catalog.dependencies.lineage(f"{database}.top").dependencies
         assert (found.dependency.name.name, found.state.value) == ("plain2", "renamed")
         spark.sql(f"USE spark_catalog.{database}")
         spark.sql(f"CREATE TABLE {database}.copied LIKE {database}.plain2")

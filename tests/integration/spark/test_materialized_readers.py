@@ -49,15 +49,15 @@ def test_refresh_with_caching_spark_catalog_reads_current_tables(spark, cached, 
             assert [note.why for note in session.notes] == ["storage: fresh"]
             return found
 
-        catalog.materialized.refresh((database, "mv"), theirs)
+        catalog.materialized.load((database, "mv")).refresh(theirs)
         assert read() == [1]
         assert cached.table(f"cached.{database}.sales").count() == 1
         spark.sql(f"INSERT INTO prod.{database}.sales VALUES (2)")
         assert cached.table(f"cached.{database}.sales").count() == 1, "it is kept: else this proves nothing"
-        catalog.materialized.refresh((database, "mv"), theirs)
+        catalog.materialized.load((database, "mv")).refresh(theirs)
         assert read() == [1, 2]
         spark.sql(f"INSERT INTO prod.{database}.sales VALUES (3)")
-        [report] = cached_catalog.materialized.refresh((database, "mv"), ours)
+        [report] = cached_catalog.materialized.load((database, "mv")).refresh(ours)
         assert (report.action, report.rows) == ("incremental", 3)
         assert read() == [1, 2, 3]
 
@@ -69,7 +69,7 @@ def test_unaware_readers(spark, plain: PlainReader, catalog, metastore, database
     spark.sql(f"INSERT INTO spark_catalog.{database}.visits VALUES ('x', 1), ('y', 2)")
     views = catalog.materialized
     views.create((database, "seen"), "SELECT page, n FROM visits", layout=layout)
-    views.refresh((database, "seen"), SparkEngine(spark, catalog))
+    views.load((database, "seen")).refresh(SparkEngine(spark, catalog))
     spark.sql(f"INSERT INTO spark_catalog.{database}.visits VALUES ('z', 3)")
     java = sorted(tuple(row) for row in spark.table(f"prod.{database}.seen").collect())
     shown = [row.viewName for row in spark.sql(f"SHOW VIEWS IN prod.{database}").collect()]

@@ -345,12 +345,12 @@ def test_status_counts_stale_partitions(spark, catalog, database, session):
     create_tables(spark, "STRING")
     engine, name = SparkEngine(spark, catalog), (database, "mv")
     session.sql("CREATE MATERIALIZED VIEW mv PARTITIONED BY (p) AS SELECT p, sum(v) AS s FROM facts GROUP BY p")
-    assert catalog.materialized.stale_partitions(name) is None  # never refreshed
-    catalog.materialized.refresh(name, engine)
-    assert catalog.materialized.stale_partitions(name) is None  # fresh
+    assert catalog.materialized.load(name).stale_partitions() is None  # never refreshed
+    catalog.materialized.load(name).refresh(engine)
+    assert catalog.materialized.load(name).stale_partitions() is None  # fresh
     spark.sql("INSERT INTO facts VALUES (50, 'new', 5)")
     spark.sql("DELETE FROM facts WHERE p IS NULL")
-    stale = catalog.materialized.stale_partitions(name)
+    stale = catalog.materialized.load(name).stale_partitions()
     assert str(stale) == "2 of 5 partition(s) are stale, where `p` = 'new' OR `p` IS NULL"
     spark.sql("INSERT INTO dims VALUES (3, 'Bern')")
-    assert catalog.materialized.stale_partitions(name) == stale  # not a source
+    assert catalog.materialized.load(name).stale_partitions() == stale  # not a source

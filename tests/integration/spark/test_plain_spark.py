@@ -118,8 +118,8 @@ def test_function_of_a_newer_version(
         expected = sorted(map(str, own.sql(f"SELECT id, {call} AS c FROM t").collect()))
         assert sorted(map(str, session.sql("SELECT * FROM newer").collect())) == expected
         assert sorted(map(str, own.sql("SELECT * FROM newer").collect())) == expected
-        assert [item.validity.value for item in catalog.check_view((home, "newer")).problems] == []
-        findings = catalog.check_engines((home, "newer"))
+        assert [item.validity.value for item in catalog.dependencies.check_view((home, "newer")).problems] == []
+        findings = catalog.dependencies.check_engines((home, "newer"))
         since = added_functions()[name]
         assert any(f"only Spark {since} and later have the function {name}" in item.text for item in findings)
 
@@ -206,7 +206,7 @@ def test_settings_after_a_replace_by_iceberg_are_drift(
     stale = {f"setting {key}" for key in UNLIKE}
     assert {item.field for item in view.drift} >= stale
     assert {f"setting {item}" for item in row_settings(catalog, f"{home}.v")} >= stale
-    assert "setting spark.sql.ansi.enabled" in str(catalog.check_view(f"{home}.v").problems)
+    assert "setting spark.sql.ansi.enabled" in str(catalog.dependencies.check_view(f"{home}.v").problems)
     with ViewSession(spark.newSession(), catalog) as session:
         assert session.sql(f"SELECT id FROM prod.{home}.v").collect() == [(2,)]
     catalog.repair_view(f"{home}.v")

@@ -116,7 +116,7 @@ def payments(catalog: HiveViewCatalog, database: str, *customers: str) -> None:
 
 def stored(catalog: HiveViewCatalog, database: str, name: str) -> list[tuple[object, ...]]:
     """The stored rows of a materialized view, which have to be fresh."""
-    table = catalog.materialized.scan((database, name)).to_arrow()
+    table = catalog.materialized.load((database, name)).scan().to_arrow()
     return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
@@ -132,7 +132,7 @@ def test_dbt_refreshes_materialized_views(sales: HiveViewCatalog, database: str,
     payments(sales, database, "bob", "eve")
     run_dbt(python, tmp_path, "run")
     assert stored(sales, database, "by_customer") == [("ann", 2), ("bob", 2), ("eve", 1)]
-    assert sales.materialized.refreshes((database, "by_customer"))[-1].action == "incremental"
+    assert sales.materialized.load((database, "by_customer")).refreshes()[-1].action == "incremental"
 
 
 @needs_iceberg
@@ -246,4 +246,4 @@ def test_airflow_refreshes_materialized_views(sales: HiveViewCatalog, database: 
             XDG_CACHE_HOME=str(tmp_path / "cache"),
         )
     assert stored(sales, database, "by_customer") == [("ann", 2), ("bob", 1)]
-    assert len(sales.materialized.refreshes((database, "by_customer"))) == 1
+    assert len(sales.materialized.load((database, "by_customer")).refreshes()) == 1

@@ -100,7 +100,7 @@ def environment(shared: Environment) -> Iterator[Environment]:
     """The shared environment; the views of a test are dropped."""
     yield shared
     for row in shared.views.view_catalog.materialized.listing(shared.database):
-        shared.views.view_catalog.materialized.drop(row.name.identifier)
+        shared.views.view_catalog.materialized.load(row.name.identifier).drop()
     for identifier in shared.views.view_catalog.list_views(shared.database):
         shared.views.view_catalog.drop_view(identifier)
     shared.views.sql("REFRESH TABLE t")
@@ -228,21 +228,21 @@ def test_stale_rows_are_not_read(environment: Environment) -> None:
 def test_redefined_dropped_and_repeatable_views(environment: Environment) -> None:
     environment.materialize(GROUPS)
     with HiveViewCatalog("prod", **environment.views.view_catalog.properties) as other:
-        other.materialized.replace(
-            (environment.database, "mv"), "SELECT a, count(*) AS n FROM t WHERE a = 1 GROUP BY a"
+        other.materialized.load((environment.database, "mv")).replace(
+            "SELECT a, count(*) AS n FROM t WHERE a = 1 GROUP BY a"
         )
         assert environment.rewritten_from(ROLL_UP) == []
         environment.views.sql("REFRESH MATERIALIZED VIEW mv")
         assert environment.rewritten_from(ROLL_UP) == []
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == ["mv"]
-        other.materialized.set_properties((environment.database, "mv"), {"hive-views.repeatable": "true"})
+        other.materialized.load((environment.database, "mv")).set_properties({"hive-views.repeatable": "true"})
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
-        other.materialized.set_properties((environment.database, "mv"), removals=["hive-views.repeatable"])
+        other.materialized.load((environment.database, "mv")).set_properties(removals=["hive-views.repeatable"])
         environment.views.sql("ALTER MATERIALIZED VIEW mv DISABLE REWRITE")
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
         environment.views.sql("ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('hive-views.rewrite-queries')")
         assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == ["mv"]
-        other.materialized.drop((environment.database, "mv"))
+        other.materialized.load((environment.database, "mv")).drop()
     assert environment.rewritten_from("SELECT a, count(*) FROM t WHERE a = 1 GROUP BY a") == []
 
 

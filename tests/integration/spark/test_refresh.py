@@ -70,16 +70,16 @@ def test_full_then_incremental_then_full(spark, catalog, market, defined, layout
     for name, text in (("details", QUERY), ("totals", TOTALS)):
         views.create((market, name), text, layout=layout)
     for name in ("details", "totals"):
-        assert views.refresh((market, name), engine)[-1].action == "full"
+        assert views.load((market, name)).refresh(engine)[-1].action == "full"
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (5, 'b', 7), (6, 'd', 8)")
     spark.sql(f"INSERT INTO prod.{market}.shops VALUES ('c', 'Bern'), ('d', 'Oslo')")
     for name in ("details", "totals"):
         assert not views.freshness((market, name)).is_fresh
-        assert views.refresh((market, name), engine)[-1].action == "incremental"
+        assert views.load((market, name)).refresh(engine)[-1].action == "incremental"
         assert stored(catalog, market, name) == defined(name)
         assert views.freshness((market, name)).is_fresh
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1")
-    report = views.refresh((market, "details"), engine)[-1]
+    report = views.load((market, "details")).refresh(engine)[-1]
     assert report.action == BY_KEYS and "changed or deleted" in report.why
     assert stored(catalog, market, "details") == defined("details")
 
@@ -111,10 +111,10 @@ def test_refresh_session_ignores_static_settings(spark, catalog):
 def test_empty_result_is_committed(spark, catalog, market):
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "details"), QUERY)
-    views.refresh((market, "details"), engine)
+    views.load((market, "details")).refresh(engine)
     spark.sql(f"DELETE FROM prod.{market}.sales WHERE id > 0")
     before = views.load((market, "details")).snapshot
-    report = views.refresh((market, "details"), engine)[-1]
+    report = views.load((market, "details")).refresh(engine)[-1]
     assert (report.action, report.rows) == (BY_KEYS, 0)
     assert before is not None and report.snapshot_id != before.snapshot_id
     assert stored(catalog, market, "details") == []
@@ -125,9 +125,9 @@ def test_empty_result_is_committed(spark, catalog, market):
 def test_rows_stay_fresh_after_compaction_of_a_source(spark, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY)
-    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    views.load((market, "details")).refresh(SparkEngine(spark, catalog))
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (7, 'a', 70)")
-    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    views.load((market, "details")).refresh(SparkEngine(spark, catalog))
     spark.sql(
         f"CALL prod.system.rewrite_data_files(table => '{market}.sales', options => map('rewrite-all', 'true'))"
     ).collect()
@@ -139,7 +139,7 @@ def test_rows_stay_fresh_after_compaction_of_a_source(spark, catalog, market):
 def test_storage_link_survives_a_change_by_the_java_catalog(spark, catalog, market):
     views = catalog.materialized
     views.create((market, "details"), QUERY)
-    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    views.load((market, "details")).refresh(SparkEngine(spark, catalog))
     spark.sql(f"ALTER VIEW prod.{market}.details SET TBLPROPERTIES ('team' = 'bi')")
     version = catalog.load_view((market, "details")).current_version()
     assert "storage-table" not in (version.model_extra or {}), "Java drops the field: else this proves nothing"
@@ -166,13 +166,13 @@ def test_recorded_state_is_the_state_that_was_read(spark, catalog, market, layou
         append(first)
         chosen = catalog.load_table(sales).metadata.current_snapshot_id
         slow = ConcurrentWriterEngine(engine, before=lambda: append(first + 1), after=lambda: append(first + 2))  # noqa: B023 -- called in this iteration
-        assert views.refresh(name, slow)[-1].action == action
-        [source] = views.refreshes(name)[-1].state.sources
+        assert views.load(name).refresh(slow)[-1].action == action
+        [source] = views.load(name).refreshes()[-1].state.sources
         assert source.id == chosen
         assert stored(catalog, market, "last") == [("z", first, first)]
         [reason] = views.freshness(name).reasons
-        assert str(chosen) in str(reason) and not views.reading(name).from_storage
-    assert views.refresh(name, engine)[-1].action == "incremental"
+        assert str(chosen) in str(reason) and not views.load(name).reading().from_storage
+    assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert stored(catalog, market, "last") == [("z", 6, 6)] and views.freshness(name).is_fresh
 
 
@@ -186,9 +186,9 @@ def test_refresh_fails_if_table_read_without_snapshot_id_changes(spark, catalog,
     engine = SparkEngine(spark, catalog)
     slow = ConcurrentWriterEngine(engine, before=lambda: spark.sql(f"DELETE FROM prod.{market}.sales WHERE id = 1"))
     with pytest.raises(RefreshError, match="changed while it was read"):
-        views.refresh(name, slow)
-    assert views.load(name).snapshot is None and views.orphans(name, older_than_ms=0).snapshots == ()
-    views.refresh(name, engine)
+        views.load(name).refresh(slow)
+    assert views.load(name).snapshot is None and views.load(name).orphans(older_than_ms=0).snapshots == ()
+    views.load(name).refresh(engine)
     assert stored(catalog, market, "prices") == [(2, 20), (3, 5), (4, 1)] and views.freshness(name).is_fresh
 
 
@@ -197,7 +197,7 @@ def test_view_over_hive_table_is_never_fresh(spark, catalog, market):
     spark.sql(f"INSERT INTO spark_catalog.{market}.visits VALUES ('x', 1)")
     views = catalog.materialized
     views.create((market, "seen"), "SELECT page, n FROM visits")
-    views.refresh((market, "seen"), SparkEngine(spark, catalog))
+    views.load((market, "seen")).refresh(SparkEngine(spark, catalog))
     assert stored(catalog, market, "seen") == [("x", 1)]
     freshness = views.freshness((market, "seen"))
     assert not freshness.is_fresh and [reason.cause for reason in freshness.reasons] == [Cause.BEST_EFFORT]
@@ -212,7 +212,7 @@ def test_session_reads_stored_rows_only_if_fresh(spark, session, catalog, market
         assert session.sql(statement).count() == 3
         [note] = session.notes
         assert not note.from_storage and "never refreshed" in note.why
-    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    views.load((market, "details")).refresh(SparkEngine(spark, catalog))
     for statement in ("SELECT id FROM details", "SELECT * FROM plain", "SELECT details.city FROM details"):
         frame = session.sql(statement)
         [note] = session.notes
@@ -222,11 +222,11 @@ def test_session_reads_stored_rows_only_if_fresh(spark, session, catalog, market
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
     assert session.sql("SELECT id FROM details").count() == 4
     assert "a table changed" in session.notes[0].why
-    views.set_properties((market, "details"), {"hive-views.when-stale": "fail"})
+    views.load((market, "details")).set_properties({"hive-views.when-stale": "fail"})
     for statement in ("SELECT id FROM details", "SELECT * FROM plain"):
         with pytest.raises(StaleRowsError, match="a table changed"):
             session.sql(statement)
-    views.refresh((market, "details"), SparkEngine(spark, catalog))
+    views.load((market, "details")).refresh(SparkEngine(spark, catalog))
     assert session.sql("SELECT id FROM details").count() == 4 and session.notes[0].from_storage
 
 
@@ -239,7 +239,7 @@ def test_query_refreshes_stale_rows(spark, session, catalog, market):
     assert session.sql("SELECT id FROM details").count() == 3 and session.notes[0].from_storage
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (9, 'b', 90)")
     assert session.sql("SELECT * FROM plain").count() == 4 and session.notes[0].why == "storage: fresh"
-    assert [item.action for item in views.refreshes((market, "details"))] == ["full", "incremental"]
+    assert [item.action for item in views.load((market, "details")).refreshes()] == ["full", "incremental"]
     # Rows of the definition, if they cannot be refreshed.
     spark.sql(f"INSERT INTO prod.{market}.sales VALUES (10, 'b', 90)")
     storage = views.load((market, "details")).storage
@@ -255,12 +255,12 @@ def test_sorted_storage_keeps_its_order(spark, catalog, market):
     views.create(name, "SELECT shop, id, amount FROM sales", sorted_by=("amount DESC NULLS LAST", "id"))
     for values in ("(7, 'a', NULL)", "(8, 'a', 15), (9, 'c', 30), (6, 'd', 30)"):
         spark.sql(f"INSERT INTO prod.{market}.sales VALUES {values}")
-        views.refresh(name, engine)
+        views.load(name).refresh(engine)
     for task in views.load(name).storage.scan().plan_files():
         table = pq.read_table(task.file.file_path.removeprefix("file:"))
         found = list(zip(table["amount"].to_pylist(), table["id"].to_pylist(), strict=True))
         assert found == sorted(found, key=lambda row: (row[0] is None, -(row[0] or 0), row[1]))
-    assert [item.action for item in views.refreshes(name)] == ["full", "incremental"]
+    assert [item.action for item in views.load(name).refreshes()] == ["full", "incremental"]
     assert sum(task.file.record_count for task in views.load(name).storage.scan().plan_files()) == 8
 
 
@@ -324,9 +324,9 @@ def test_only_the_partitions_that_changed_are_written(spark, catalog, market, de
     spark.sql(f"INSERT INTO prod.{market}.parts VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL)")
     views, engine = catalog.materialized, SparkEngine(spark, catalog)
     views.create((market, "by_shop"), "SELECT shop, count(*) AS n FROM parts GROUP BY shop", partitioned_by=("shop",))
-    views.refresh((market, "by_shop"), engine)
+    views.load((market, "by_shop")).refresh(engine)
     spark.sql(f"DELETE FROM prod.{market}.parts WHERE id IN (1, 4)")
-    report = views.refresh((market, "by_shop"), engine)[-1]
+    report = views.load((market, "by_shop")).refresh(engine)[-1]
     assert (report.action, report.written) == ("partitions", 1), report.why
     assert stored(catalog, market, "by_shop") == defined("by_shop")
     assert views.freshness((market, "by_shop")).is_fresh
@@ -349,7 +349,7 @@ def test_refresh_command_creates_its_session(catalog, market, metastore):
     [refreshed] = json.loads(done.stdout)["refreshed"]
     assert (refreshed["action"], refreshed["written"]) == ("full", 3)
     assert catalog.materialized.freshness((market, "details")).is_fresh
-    settings = catalog.materialized.reading((market, "details")).settings
+    settings = catalog.materialized.load((market, "details")).reading().settings
     settings.pop(SPARK_LINE, None)
     assert settings == {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false"}
 
@@ -379,7 +379,7 @@ def test_refresh_command_of_several_views(catalog, market, metastore):
     assert refreshed("--due") == {}, "no view has a target lag"
     catalog.load_table((market, "sales")).append(rows((9, "b", 1)))
     assert refreshed("--select", "totals", "--stale", "--downstream") == {"totals": "incremental", "top": BY_KEYS}
-    views.set_properties((market, "top"), {"hive-views.target-lag": "1 second"})
+    views.load((market, "top")).set_properties({"hive-views.target-lag": "1 second"})
     catalog.load_table((market, "sales")).append(rows((10, "c", 1)))
     time.sleep(1.1)
     assert refreshed("--due", "--upstream") == {"totals": "incremental", "top": BY_KEYS}

@@ -33,17 +33,17 @@ def test_keys_are_not_searched_if_that_took_longer_than_everything(
     spark.sql(f"INSERT INTO {table} SELECT id DIV 10, id FROM range(100)")
     query = "SELECT a, avg(b) AS m FROM t GROUP BY a"
     name = catalog.materialized.create((database, "mv"), query, database=database, layout=layout).name
-    catalog.materialized.refresh(name, engine)
+    catalog.materialized.load(name).refresh(engine)
 
     def refreshed(limit: int, mode: Mode = Mode.AUTO) -> tuple[str, str]:
         spark.sql(f"UPDATE {table} SET b = b + 1 WHERE a = 3")
-        catalog.materialized.set_properties(name, {LIMIT: str(limit)})
-        expected = catalog.materialized.explain(name, engine).plans[0].action
-        [report] = catalog.materialized.refresh(name, engine, mode=mode)
+        catalog.materialized.load(name).set_properties({LIMIT: str(limit)})
+        expected = catalog.materialized.load(name).explain(engine).plans[0].action
+        [report] = catalog.materialized.load(name).refresh(engine, mode=mode)
         assert mode is not Mode.AUTO or report.action == expected
         spark.catalog.refreshTable(table)
         rows = spark.sql(f"SELECT a, avg(b) AS m FROM {table} GROUP BY a").collect()
-        stored = catalog.materialized.scan(name).to_arrow().to_pylist()
+        stored = catalog.materialized.load(name).scan().to_arrow().to_pylist()
         assert sorted((row["a"], row["m"]) for row in stored) == sorted(map(tuple, rows))
         return report.action, report.why
 
@@ -59,11 +59,11 @@ def test_keys_are_not_searched_if_that_took_longer_than_everything(
         ("keys", 100, 100),
         ("full", 100, None),
     ]
-    catalog.materialized.replace(name, "SELECT a, avg(b) + 1 AS m FROM t GROUP BY a", database=database)
-    catalog.materialized.refresh(name, engine)
+    catalog.materialized.load(name).replace("SELECT a, avg(b) + 1 AS m FROM t GROUP BY a", database=database)
+    catalog.materialized.load(name).refresh(engine)
     spark.sql(f"UPDATE {table} SET b = b + 1 WHERE a = 3")
-    catalog.materialized.set_properties(name, {LIMIT: "0"})
-    assert catalog.materialized.refresh(name, engine)[0].action == "keys"  # the first of this definition
+    catalog.materialized.load(name).set_properties({LIMIT: "0"})
+    assert catalog.materialized.load(name).refresh(engine)[0].action == "keys"  # the first of this definition
 
 
 @needs_spark_4
@@ -75,8 +75,8 @@ def test_only_the_time_of_a_plan_that_succeeded_at_once_is_used(
     spark.sql(f"INSERT INTO {table} SELECT id, id FROM range(1100)")
     query = "SELECT a, avg(b) AS m FROM t GROUP BY a"
     name = catalog.materialized.create((database, "mv"), query, database=database).name
-    catalog.materialized.refresh(name, engine)
+    catalog.materialized.load(name).refresh(engine)
     spark.sql(f"UPDATE {table} SET b = b + 1")
-    [report] = catalog.materialized.refresh(name, engine)
+    [report] = catalog.materialized.load(name).refresh(engine)
     assert report.action == "full" and "the keys refresh failed (1100 keys changed" in report.why
     assert recorded(catalog, name) == [("full", None, None), ("full", 1100, None)]

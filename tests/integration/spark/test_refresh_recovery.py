@@ -18,7 +18,9 @@ FAR = "older_than => TIMESTAMP '2099-01-01 00:00:00', retain_last => 1"
 
 @pytest.fixture
 def refresh(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Callable[..., RefreshReport]:
-    return lambda name, **more: catalog.materialized.refresh((database, name), SparkEngine(spark, catalog), **more)[-1]
+    return lambda name, **more: catalog.materialized.load((database, name)).refresh(
+        SparkEngine(spark, catalog), **more
+    )[-1]
 
 
 def is_fresh(catalog: HiveViewCatalog, database: str, name: str = "mv") -> bool:

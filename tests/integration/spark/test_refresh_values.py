@@ -87,7 +87,7 @@ def test_rows_of_another_time_zone_are_not_used(spark, session, catalog, odd):
         assert not session.notes[0].from_storage and "timeZone=UTC" in session.notes[0].why
         assert tokyo[0] != utc[0], "else this proves nothing"
         spark.sql(f"INSERT INTO prod.{odd}.odd VALUES {ROWS[0]}")
-        [report] = catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
+        [report] = catalog.materialized.load((odd, "mv")).refresh(SparkEngine(spark, catalog))
         assert report.action == "full" and "timeZone=UTC" in report.why, "rows of two zones would be mixed"
         assert session.sql("SELECT DISTINCT shown FROM mv").count() == 2 and session.notes[0].from_storage
     finally:
@@ -100,7 +100,7 @@ def test_query_type_unlike_storage_column_is_rejected(spark, catalog, odd):
     wrong = ViewDefinition(Schema(NestedField(1, "n", LongType())), made.version, ())
     catalog.materialized.create((odd, "mv"), wrong)
     with pytest.raises(RefreshError, match="column n is of type bigint, and the query returns double"):
-        catalog.materialized.refresh((odd, "mv"), SparkEngine(spark, catalog))
+        catalog.materialized.load((odd, "mv")).refresh(SparkEngine(spark, catalog))
     assert [reason.cause for reason in catalog.materialized.freshness((odd, "mv")).reasons] == [Cause.NEVER_REFRESHED]
 
 
@@ -214,7 +214,7 @@ def test_advice_after_a_widened_column_works(spark, session, catalog, database):
     with pytest.raises(
         RefreshError, match=r"column a is of type int, and the query returns bigint.*ALTER MATERIALIZED"
     ):
-        catalog.materialized.refresh((database, "mv"), SparkEngine(spark, catalog))
+        catalog.materialized.load((database, "mv")).refresh(SparkEngine(spark, catalog))
     session.sql("ALTER MATERIALIZED VIEW mv AS SELECT id, a FROM t")
     session.sql("REFRESH MATERIALIZED VIEW mv")
     assert sorted(session.sql("SELECT * FROM mv").collect()) == [(1, 1), (2, 5_000_000_000)]

@@ -29,9 +29,9 @@ def refreshed_twice(catalog: HiveViewCatalog, market: str, layout: str, travel: 
     """A materialized view `mv`: of two rows at its first refresh, of three at the second, of four by its definition."""
     views, engine, name = catalog.materialized, DuckEngine(catalog), (market, "mv")
     views.create(name, "SELECT id, amount FROM sales", layout=layout, properties={TIME_TRAVEL: travel})
-    first = views.refresh(name, engine)[-1].snapshot_id
+    first = views.load(name).refresh(engine)[-1].snapshot_id
     catalog.load_table((market, "sales")).append(rows((3, "c", 30)))
-    second = views.refresh(name, engine)[-1].snapshot_id
+    second = views.load(name).refresh(engine)[-1].snapshot_id
     catalog.load_table((market, "sales")).append(rows((4, "d", 40)))
     assert first is not None and second is not None and first != second
     return first, second
@@ -122,8 +122,8 @@ def test_tag_and_unpublished_snapshot(catalog, market):
     first, second = refreshed_twice(catalog, market, "registered")
     views = catalog.materialized
     catalog.load_table((market, "mv__storage")).manage_snapshots().create_tag(first, "year_end").commit()
-    assert views.stored((market, "mv"), version="year_end").snapshot_id == first
-    assert views.stored((market, "mv")).snapshot_id == second
+    assert views.load((market, "mv")).stored(version="year_end").snapshot_id == first
+    assert views.load((market, "mv")).stored().snapshot_id == second
     transaction = catalog.load_table((market, "mv__storage")).transaction()
     # As a refresh that was killed leaves it: a snapshot that no branch names.
     with transaction.update_snapshot(branch=None).fast_append():
@@ -132,4 +132,4 @@ def test_tag_and_unpublished_snapshot(catalog, market):
     unseen = {item.snapshot_id for item in views.load((market, "mv")).storage.metadata.snapshots} - {first, second}
     assert len(unseen) == 1
     with pytest.raises(NoSuchRefreshError):
-        views.stored((market, "mv"), version=unseen.pop())
+        views.load((market, "mv")).stored(version=unseen.pop())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
@@ -19,11 +18,11 @@ from pyiceberg.types import (
 )
 
 from hive_views import HiveViewCatalog
+from hive_views.catalog.statements import Result
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
-from hive_views.statements import Result
 from tests.integration.catalog.samples import hive_row
 
-Execute = Callable[..., Result[Any]]
+Execute = Callable[..., Result]
 
 ORDERS = Schema(
     NestedField(1, "id", LongType(), required=True),
@@ -59,7 +58,7 @@ def shop(catalog: HiveViewCatalog, raw, database: str) -> str:
 def run(catalog: HiveViewCatalog, shop: str) -> Execute:
     """Executes a statement with the shop as current database."""
 
-    def execute(sql: str, **options) -> Result[Any]:
+    def execute(sql: str, **options) -> Result:
         return catalog.execute(sql, **{"database": shop, **options})
 
     return execute

@@ -72,7 +72,7 @@ def test_views_of_plans_are_all_planned(cli: Cli, estate: str, tmp_path: Path) -
 def test_columns_and_lineage(catalog: HiveViewCatalog, estate: str) -> None:
     for name in TABLES:
         assert catalog.columns(f"{estate}.{name}") == COLUMNS
-        dependencies = catalog.lineage(f"{estate}.v_{name}").dependencies
+        dependencies = catalog.dependencies.lineage(f"{estate}.v_{name}").dependencies
         assert [str(item.dependency.name) for item in dependencies] == [f"{estate}.{name}"]
 
 
@@ -81,5 +81,5 @@ def test_many_views_beside_an_insert_only_table(open_catalog: CatalogFactory, ra
     for number in range(120):
         text = f"SELECT `insert_only`.`id` FROM `{estate}`.`insert_only`"
         raw.create_table(hive_view_row(estate, f"many_{number}", "x", text, [("id", "int")]))
-    dependents = open_catalog().dependents(f"{estate}.insert_only")
+    dependents = open_catalog().dependencies.dependents(f"{estate}.insert_only")
     assert len(list(dependents)) == 121

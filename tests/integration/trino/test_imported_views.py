@@ -57,7 +57,7 @@ def test_imported_views_return_the_same_rows(trino: TrinoServer, imported: str):
 
 
 def test_imported_views_are_valid(catalog: HiveViewCatalog, imported: str):
-    assert {item.view.name: item.problems for item in catalog.check_views(imported)} == {
+    assert {item.view.name: item.problems for item in catalog.dependencies.check_views(imported)} == {
         "of_h": (),
         "of_i": (),
         "of_views": (),
@@ -67,9 +67,9 @@ def test_imported_views_are_valid(catalog: HiveViewCatalog, imported: str):
 
 
 def test_views_of_trino_are_valid_before_their_import(catalog: HiveViewCatalog, views: str):
-    checked = {item.view.name: item for item in catalog.check_views(views)}
+    checked = {item.view.name: item for item in catalog.dependencies.check_views(views)}
     assert {name: item.validity for name, item in checked.items()} == dict.fromkeys(checked, Validity.VALID)
-    dependents = catalog.dependents(f"{views}.h", namespaces=[views])
+    dependents = catalog.dependencies.dependents(f"{views}.h", namespaces=[views])
     assert {dependent.name.name for dependent in dependents} == {"of_h", "of_views"}
 
 

@@ -152,13 +152,15 @@ def read_only(session: Session) -> None:
     """Commands that write nothing: they find no problem, also where a row is Trino's alone."""
     catalog, database, views = session.catalog, session.database, session.materialized
     before = row_bytes(catalog, database)
-    assert {item.view.name: item.problems for item in catalog.check_views(database)} == dict.fromkeys(before, ())
+    assert {item.view.name: item.problems for item in catalog.dependencies.check_views(database)} == dict.fromkeys(
+        before, ()
+    )
     assert {finding.level for finding in check_views(catalog, database)} == {Level.OK}
     assert {item.name.name for item in views.listing(database)} == set(MATERIALIZED)
     verdicts = {name: views.freshness(session.name(name)).is_fresh for name in MATERIALIZED}
     assert verdicts == {"stored": True, "parts": False, "failing": False}
     for name in before:
-        catalog.check_engines(session.name(name))
+        catalog.dependencies.check_engines(session.name(name))
     assert views.remove_abandoned(database, older_than_ms=0, definitions=True) == Garbage()
     assert row_bytes(catalog, database) == before
 
@@ -182,7 +184,7 @@ def recompile(session: Session) -> None:
 
 def redefine(session: Session) -> None:
     with pytest.raises(DialectLossError):
-        session.materialized.replace(session.name("parts"), "SELECT id, name FROM i")
+        session.materialized.load(session.name("parts")).replace("SELECT id, name FROM i")
 
 
 Operation = Callable[[Session], object]
@@ -204,23 +206,23 @@ OPERATIONS: dict[str, tuple[str, Operation]] = {
         "marked",
         lambda s: s.execute("CREATE VIEW {0}.marked PARTITIONED ON (name) AS SELECT id, name FROM h"),
     ),
-    "mark a partition": ("marked", lambda s: s.catalog.add_partitions(s.name("marked"), {"name": "a"})),
+    "mark a partition": ("marked", lambda s: s.catalog.partitions.add(s.name("marked"), {"name": "a"})),
     "create another": ("own", lambda s: s.execute("CREATE VIEW {0}.own AS SELECT id FROM h")),
     "register": ("invoker", lambda s: s.register("registered", "invoker")),
     "rename": ("own", lambda s: s.rename("over", "renamed")),
     "rename back": ("over", lambda s: s.rename("renamed", "over")),
-    "refresh": ("stored", lambda s: s.materialized.refresh(s.name("stored"), s.engine, mode="full")),
-    "refresh by partition": ("parts", lambda s: s.materialized.refresh(s.name("parts"), s.engine)),
-    "set a setting": ("stored", lambda s: s.materialized.set_properties(s.name("stored"), {"a": "b"})),
-    "expire": ("stored", lambda s: s.materialized.expire(s.name("stored"), older_than_ms=0)),
+    "refresh": ("stored", lambda s: s.materialized.load(s.name("stored")).refresh(s.engine, mode="full")),
+    "refresh by partition": ("parts", lambda s: s.materialized.load(s.name("parts")).refresh(s.engine)),
+    "set a setting": ("stored", lambda s: s.materialized.load(s.name("stored")).set_properties({"a": "b"})),
+    "expire": ("stored", lambda s: s.materialized.load(s.name("stored")).expire(older_than_ms=0)),
     "rename a materialized view": ("parts", lambda s: s.rename("failing", "renamed")),
     "repair a materialized view": ("stored", lambda s: s.catalog.repair_view(s.name("stored"))),
     "adopt a materialized view": ("stored", lambda s: s.catalog.adopt_view(s.name("stored"))),
-    "make it a view": ("stored", lambda s: s.materialized.to_plain_view(s.name("stored"))),
+    "make it a view": ("stored", lambda s: s.materialized.load(s.name("stored")).to_plain_view()),
     "make it a materialized view": ("stored", lambda s: s.materialized.from_plain_view(s.name("stored"))),
-    "remove orphans": ("stored", lambda s: s.materialized.remove_orphans(s.name("stored"), older_than_ms=0)),
+    "remove orphans": ("stored", lambda s: s.materialized.load(s.name("stored")).remove_orphans(older_than_ms=0)),
     "redefine": ("parts", redefine),
-    "drop a materialized view": ("stored", lambda s: s.materialized.drop(s.name("parts"))),
+    "drop a materialized view": ("stored", lambda s: s.materialized.load(s.name("parts")).drop()),
     "drop": ("invoker", lambda s: s.catalog.drop_view(s.name("over"))),
     "copy": ("definer", copy),
 }
@@ -263,13 +265,13 @@ BEFORE_IMPORT: dict[str, Operation] = {
         "replace": lambda view, s: s.execute(f"CREATE OR REPLACE VIEW {{0}}.{view} AS SELECT id FROM h"),
         "register": lambda view, s: s.register(view, "own"),
         "rename another to": lambda view, s: s.rename("own", view),
-        "refresh": lambda view, s: s.materialized.refresh(s.name(view), s.engine),
-        "expire": lambda view, s: s.materialized.expire(s.name(view), older_than_ms=0),
-        "remove orphans of": lambda view, s: s.materialized.remove_orphans(s.name(view), older_than_ms=0),
-        "set a setting of": lambda view, s: s.materialized.set_properties(s.name(view), {"a": "b"}),
-        "make a view of": lambda view, s: s.materialized.to_plain_view(s.name(view)),
+        "refresh": lambda view, s: s.materialized.load(s.name(view)).refresh(s.engine),
+        "expire": lambda view, s: s.materialized.load(s.name(view)).expire(older_than_ms=0),
+        "remove orphans of": lambda view, s: s.materialized.load(s.name(view)).remove_orphans(older_than_ms=0),
+        "set a setting of": lambda view, s: s.materialized.load(s.name(view)).set_properties({"a": "b"}),
+        "make a view of": lambda view, s: s.materialized.load(s.name(view)).to_plain_view(),
         "make a materialized view of": lambda view, s: s.materialized.from_plain_view(s.name(view)),
-        "drop as a materialized view": lambda view, s: s.materialized.drop(s.name(view)),
+        "drop as a materialized view": lambda view, s: s.materialized.load(s.name(view)).drop(),
         "drop as a table": lambda view, s: s.catalog.drop_table(s.name(view)),
     }.items()
 }
@@ -316,7 +318,7 @@ def test_commits_of_iceberg_spark_catalog(
         assert row is not None
         is_contradictory = mode == "keep" and label != "rename"
         assert (FLAG in row.parameters and not is_encoded(row.texts.original)) is is_contradictory
-        problems = [item.reason for item in catalog.check_view((database, name)).problems]
+        problems = [item.reason for item in catalog.dependencies.check_view((database, name)).problems]
         reported = [item.message for item in check_views(catalog, database) if item.subject.endswith(f".{name}")]
         if is_contradictory:
             assert FLAG in problems[0] and any(FLAG in message for message in reported)
@@ -329,9 +331,11 @@ def test_commits_of_iceberg_spark_catalog(
                     assert_listings_work(trino, database)
             catalog.repair_view((database, name))
         if label == "replace":
-            assert catalog.check_view((database, name)).validity is Validity.UNEXPANDED, "Iceberg expands no text"
+            assert catalog.dependencies.check_view((database, name)).validity is Validity.UNEXPANDED, (
+                "Iceberg expands no text"
+            )
             catalog.recompile_view((database, name))
-        assert catalog.check_view((database, name)).problems == ()
+        assert catalog.dependencies.check_view((database, name)).problems == ()
         assert_listings_work(trino, database)
         assert readers.rows(database, name) == {"renamed": ROWS["failing"], "parts": [(1, "a"), (2, "b")]}.get(
             name, ROWS.get(name)
@@ -364,7 +368,7 @@ def test_revert_after_a_refresh_here_is_refused_unless_forced(
     before = row_bytes(catalog, objects)
     convert(catalog, objects, tmp_path / "journal", "keep")
     trino.query(f"INSERT INTO iceberg.{objects}.i VALUES (4, 'd')")
-    catalog.materialized.refresh((objects, "stored"), engine)
+    catalog.materialized.load((objects, "stored")).refresh(engine)
     names = [ViewName(objects, "stored")]
     assert [outcome.status for outcome in revert_views(catalog, names)] == [RevertStatus.REFUSED]
     assert [outcome.status for outcome in revert_views(catalog, names, force=True)] == [RevertStatus.REVERTED]
@@ -452,7 +456,7 @@ def test_plain_row_with_the_flag_and_another_text_is_reported_and_its_import_rem
         assert_listings_work(trino, objects)
     row = catalog.store.get_row(ViewName(objects, "definer"))
     assert row is not None and row.kind is RowKind.HIVE_VIEW
-    assert FLAG in catalog.check_view((objects, "definer")).problems[0].reason
+    assert FLAG in catalog.dependencies.check_view((objects, "definer")).problems[0].reason
     findings = [
         finding for finding in check_views(catalog, objects) if finding.subject.endswith(("definer", "invoker"))
     ]

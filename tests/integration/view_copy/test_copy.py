@@ -139,7 +139,7 @@ def test_plan_reports_missing_sources_at_the_target(catalog, rest, database):
     assert statuses([absent, unknown]) == [CopyStatus.REFUSED] * 2 and "no such view" in absent.problem
     (taken,) = plan_copy(rest, catalog, [f"{database}.orders"])
     assert taken.status is CopyStatus.REFUSED
-    catalog.materialized.drop(materialized)
+    catalog.materialized.load(materialized).drop()
 
 
 def test_copy_of_materialized_view_has_no_reference_to_stored_rows(catalog, rest, database, journal):
@@ -150,7 +150,7 @@ def test_copy_of_materialized_view_has_no_reference_to_stored_rows(catalog, rest
         assert copied.status is CopyStatus.COPIED
         copy = metadata_of(rest.load_view(name))
         assert "storage" not in str(copy.properties) + str([version.summary for version in copy.versions])
-        catalog.materialized.drop(name)
+        catalog.materialized.load(name).drop()
 
 
 def test_namespace_that_is_missing_is_refused(catalog, rest, name):
@@ -324,7 +324,7 @@ def test_copy_to_another_metastore_and_back_is_equal(catalog, second, database, 
     copy = second.load_view(name)
     assert document_of(copy) == document_of(original) and not copy.drift
     assert (copy.original_text, copy.expanded_text) == (original.original_text, original.expanded_text)
-    assert [str(view.name) for view in second.dependents(f"{database}.orders")] == [name]
+    assert [str(view.name) for view in second.dependencies.dependents(f"{database}.orders")] == [name]
     catalog.drop_view(name)
     back = copy_views(second, catalog, [name], journal=journal.with_name("second"), location=f"file://{tmp_path}/back")
     assert statuses(back) == [CopyStatus.COPIED]

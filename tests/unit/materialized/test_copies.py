@@ -13,7 +13,7 @@ from hive_views.errors import InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.copies import is_copy
 from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.loading import MaterializedView
+from hive_views.materialized.loading import LoadedMaterializedView
 from hive_views.materialized.properties import COPIES, check_settings
 from hive_views.metastore.rows.codec import new_row
 from hive_views.metastore.rows.row import read_row
@@ -25,7 +25,7 @@ CATALOGS = frozenset({"prod", "spark_catalog"})
 COLUMNS: dict[str, IcebergType] = {"id": LongType(), "shop": StringType(), "amount": LongType()}
 
 
-def view(name: str, sql: str, columns: dict[str, IcebergType] = COLUMNS) -> MaterializedView:
+def view(name: str, sql: str, columns: dict[str, IcebergType] = COLUMNS) -> LoadedMaterializedView:
     view_name = ViewName("db", name)
     fields = (NestedField(number, column, kind) for number, (column, kind) in enumerate(columns.items(), 1))
     metadata = create(
@@ -38,7 +38,7 @@ def view(name: str, sql: str, columns: dict[str, IcebergType] = COLUMNS) -> Mate
         now_ms=1000,
     )
     row = read_row(new_row(view_name, metadata, f"file:/db/{name}/metadata/0.metadata.json", CONFIG, now_s=0))
-    return MaterializedView(
+    return LoadedMaterializedView(
         name=view_name, layout=Layout.REGISTERED, row=row, metadata=metadata, storage_name=None, storage=None
     )
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_views.catalog.statements.describe import create_statement
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
 from hive_views.sql.parsing.ddl import CreateView, parse_statement
-from hive_views.statements.describe import create_statement
 from tests.unit.spec.examples import document, metadata
 
 PIECES = [

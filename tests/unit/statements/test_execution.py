@@ -2,8 +2,8 @@
 
 import pytest
 
+from hive_views.catalog.statements import is_about_materialized
 from hive_views.sql.parsing.ddl import parse_statement
-from hive_views.statements import is_about_materialized
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hive_views.config import REWRITE_QUERIES
-from hive_views.dependencies.drop import DropBehavior
-from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
-from hive_views.materialized.layouts.layout import Layout
-from hive_views.materialized.loading import MaterializedView
-from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
-from hive_views.materialized.refresh.actions import Action, Mode
-from hive_views.materialized.storage_layout import partitions_of, sorting_of
-from hive_views.spec.changes import SetProperties
-from hive_views.sql.parsing import statements as sql
-from hive_views.sql.text.dialects import Dialect
-from hive_views.statements.catalog_protocol import StatementView
-from hive_views.statements.context import (
+from hive_views.catalog.statements.context import (
     Result,
     StatementContext,
     check_keys_exist,
@@ -28,9 +16,21 @@ from hive_views.statements.context import (
     properties_of,
     unsupported,
 )
-from hive_views.statements.describe import COMMENT, create_statement
+from hive_views.catalog.statements.describe import COMMENT, create_statement
+from hive_views.config import REWRITE_QUERIES
+from hive_views.dependencies.drop import DropBehavior
+from hive_views.errors import InvalidPropertyError, NoSuchViewError, ViewAlreadyExistsError, after_steps
+from hive_views.materialized.layouts.layout import Layout
+from hive_views.materialized.properties import MAX_STALENESS_MS, user_properties
+from hive_views.materialized.refresh.actions import Action, Mode
+from hive_views.materialized.storage_layout import partitions_of, sorting_of
+from hive_views.materialized.view import MaterializedView
+from hive_views.spec.changes import SetProperties
+from hive_views.sql.parsing import statements as sql
+from hive_views.sql.text.dialects import Dialect
 
 if TYPE_CHECKING:
+    from hive_views.catalog.views import HiveView
     from hive_views.dependencies.view_builder import ViewDefinition
     from hive_views.identifiers import ViewName
     from hive_views.metastore.store import MetastoreStore
@@ -44,7 +44,7 @@ _ENABLE_REWRITE = (
 )
 
 
-def create(context: StatementContext) -> Result[Any]:
+def create(context: StatementContext) -> Result:
     """CREATE [OR REPLACE] MATERIALIZED VIEW; the view has no rows before its first refresh."""
     statement: sql.CreateMaterializedView = context.statement
     _check_clauses(statement)
@@ -106,7 +106,7 @@ def create(context: StatementContext) -> Result[Any]:
         return Result("created", name.identifier, view=_load_view(context, created))
 
 
-def alter_as(context: StatementContext) -> Result[Any]:
+def alter_as(context: StatementContext) -> Result:
     """ALTER MATERIALIZED VIEW … AS query: a new definition, without rows until the next refresh."""
     name = context.resolve_name()
     view = context.catalog.materialized.load(name.identifier)
@@ -115,26 +115,25 @@ def alter_as(context: StatementContext) -> Result[Any]:
 
 def _replace(
     context: StatementContext, view: MaterializedView, definition: ViewDefinition, properties: dict[str, str]
-) -> Result[Any]:
+) -> Result:
     name = view.name
     try:
-        changed = context.catalog.materialized.replace(name.identifier, definition, properties=properties)
+        changed = view.replace(definition, properties=properties)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     with after_steps(*([f"the definition of {name} was replaced"] if changed else [])):
         return Result("replaced" if changed else "unchanged", name.identifier, view=_load_view(context, view))
 
 
-def refresh(context: StatementContext) -> Result[Any]:
+def refresh(context: StatementContext) -> Result:
     """REFRESH MATERIALIZED VIEW … [FULL | INCREMENTAL] [CASCADE], ALTER MATERIALIZED VIEW … REBUILD."""
     statement: sql.RefreshMaterializedView = context.statement
     if context.engine is None:
         raise unsupported(statement, "A refresh needs Spark: run it in a ViewSession, or with hive-views mv refresh")
     mode = Mode.FULL if statement.full else Mode.INCREMENTAL if statement.incremental else Mode.AUTO
     name = context.resolve_name()
-    reports = context.catalog.materialized.refresh(
-        name.identifier, context.engine, mode=mode, cascade=statement.cascade
-    )
+    view = context.catalog.materialized.load(name.identifier)
+    reports = view.refresh(context.engine, mode=mode, cascade=statement.cascade)
     rows = tuple(
         (str(report.name), report.action.value, report.why, None if report.written is None else str(report.written))
         for report in reports
@@ -143,25 +142,25 @@ def refresh(context: StatementContext) -> Result[Any]:
     return Result(kind, name.identifier, ("view", "action", "why", "rows_written"), rows)
 
 
-def explain_refresh(context: StatementContext) -> Result[Any]:
+def explain_refresh(context: StatementContext) -> Result:
     """EXPLAIN REFRESH MATERIALIZED VIEW: how a refresh would compute the rows, a line a row."""
     name = context.resolve_name()
-    explanation = context.catalog.materialized.explain(name.identifier, context.engine)
+    explanation = context.catalog.materialized.load(name.identifier).explain(context.engine)
     return Result("rows", name.identifier, ("plan",), tuple((line,) for line in explanation.lines()))
 
 
-def drop(context: StatementContext) -> Result[Any]:
+def drop(context: StatementContext) -> Result:
     """DROP MATERIALIZED VIEW [IF EXISTS] … [RESTRICT | CASCADE]: the view and its stored rows."""
     statement: sql.Drop = context.statement
     name = context.resolve_name()
     if statement.if_exists and context.catalog.store.get_row(name) is None:
         return Result("absent", name.identifier)
     behavior = DropBehavior(statement.behavior or "")
-    report = context.catalog.materialized.drop(name.identifier, behavior=behavior)
+    report = context.catalog.materialized.load(name.identifier).drop(behavior=behavior)
     return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
 
 
-def show(context: StatementContext) -> Result[Any]:
+def show(context: StatementContext) -> Result:
     """SHOW MATERIALIZED VIEWS [IN database] [LIKE pattern], each with its freshness."""
     statement: sql.ShowViews = context.statement
     database = (statement.database or context.database).lower()
@@ -180,7 +179,7 @@ def show(context: StatementContext) -> Result[Any]:
     return Result("rows", None, ("database", "view", "layout", "freshness", "why"), rows)
 
 
-def show_create(context: StatementContext) -> Result[Any]:
+def show_create(context: StatementContext) -> Result:
     """SHOW CREATE MATERIALIZED VIEW: the statement that creates the view again, in any layout."""
     view = context.catalog.materialized.load(context.resolve_name().identifier)
     text = create_materialized_statement(context.catalog.store, view)
@@ -204,7 +203,7 @@ def create_materialized_statement(store: MetastoreStore, view: MaterializedView)
     )
 
 
-def rewrite(context: StatementContext) -> Result[Any]:
+def rewrite(context: StatementContext) -> Result:
     """ALTER MATERIALIZED VIEW … DISABLE REWRITE: queries that do not name the view never read its rows."""
     statement: sql.AlterMaterializedViewRewrite = context.statement
     if statement.enabled:
@@ -213,14 +212,14 @@ def rewrite(context: StatementContext) -> Result[Any]:
     return _change_properties(context, view, SetProperties({REWRITE_QUERIES: "false"}))
 
 
-def set_view_properties(context: StatementContext) -> Result[Any]:
+def set_view_properties(context: StatementContext) -> Result:
     """ALTER MATERIALIZED VIEW … SET TBLPROPERTIES, in every layout."""
     statement: sql.AlterViewSetProperties = context.statement
     view = context.catalog.materialized.load(context.resolve_name().identifier)
     return _change_properties(context, view, SetProperties(properties_of(statement, statement.properties)))
 
 
-def unset_view_properties(context: StatementContext) -> Result[Any]:
+def unset_view_properties(context: StatementContext) -> Result:
     """ALTER MATERIALIZED VIEW … UNSET TBLPROPERTIES [IF EXISTS], in every layout."""
     statement: sql.AlterViewUnsetProperties = context.statement
     view = context.catalog.materialized.load(context.resolve_name().identifier)
@@ -228,11 +227,9 @@ def unset_view_properties(context: StatementContext) -> Result[Any]:
     return _change_properties(context, view, SetProperties(removals=frozenset(statement.keys)))
 
 
-def _change_properties(context: StatementContext, view: MaterializedView, change: SetProperties) -> Result[Any]:
+def _change_properties(context: StatementContext, view: MaterializedView, change: SetProperties) -> Result:
     try:
-        is_changed = context.catalog.materialized.set_properties(
-            view.name.identifier, change.updates, removals=change.removals
-        )
+        is_changed = view.set_properties(change.updates, removals=change.removals)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     return Result("changed" if is_changed else "unchanged", view.name.identifier, view=_load_view(context, view))
@@ -271,7 +268,7 @@ def _load_existing(context: StatementContext, name: ViewName) -> MaterializedVie
         return None
 
 
-def _load_view(context: StatementContext, view: MaterializedView) -> StatementView | None:
+def _load_view(context: StatementContext, view: MaterializedView) -> HiveView | None:
     return None if view.layout is Layout.TABLE else context.catalog.load_view(view.name.identifier)
 
 
@@ -288,7 +285,7 @@ def _check_clauses(statement: sql.CreateMaterializedView) -> None:
             raise unsupported(statement, message)
 
 
-HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result[Any]]] = {
+HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result]] = {
     sql.CreateMaterializedView: create,
     sql.AlterViewAs: alter_as,
     sql.AlterViewSetProperties: set_view_properties,

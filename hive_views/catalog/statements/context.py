@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hive_views.config import rewrites_for_trino
 from hive_views.dependencies.view_builder import Building, ViewDefinition, build_definition_of_statement
@@ -15,20 +15,19 @@ from hive_views.identifiers import ViewName
 from hive_views.rendering import html_table
 from hive_views.sql.parsing import statements as sql
 from hive_views.sql.text.positions import error_at
-from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
 
 if TYPE_CHECKING:
+    from hive_views.catalog.view_catalog import ViewCatalog
+    from hive_views.catalog.views import HiveView
     from hive_views.dependencies.drop import DropReport
     from hive_views.materialized.refresh.request import Engine
 
 Row = tuple[str | None, ...]
 """One row of an answer."""
 
-View = TypeVar("View", bound=StatementView)
-
 
 @dataclass(frozen=True)
-class Result(Generic[View]):
+class Result:
     """What a statement did, or its answer."""
 
     kind: str
@@ -41,7 +40,7 @@ class Result(Generic[View]):
     """The column names of the answer; empty if there is no answer."""
     rows: tuple[Row, ...] = ()
     """The answer. For DROP … CASCADE: the dropped objects, in order."""
-    view: View | None = None
+    view: HiveView | None = None
     """The view after the statement; None if the statement is not about a single view, or dropped it."""
 
     def _repr_html_(self) -> str:
@@ -54,7 +53,7 @@ class Result(Generic[View]):
 class StatementContext:
     """A statement and what it is executed with."""
 
-    catalog: StatementCatalog[Any]
+    catalog: ViewCatalog
     statement: Any  # each handler knows the class of its statement
     database: str
     analyzer: Analyzer | None
@@ -111,7 +110,7 @@ def check_keys_exist(statement: sql.AlterViewUnsetProperties, properties: Mappin
         raise unsupported(statement, f"{statement.name} has no property {shown}: remove it by UNSET … IF EXISTS")
 
 
-def drop_result(name: ViewName, report: DropReport | None) -> Result[Any]:
+def drop_result(name: ViewName, report: DropReport | None) -> Result:
     """Return the result of a drop; with a report (CASCADE), the dropped objects in order."""
     rows = () if report is None else tuple((str(dropped),) for dropped in report.dropped)
     return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-from hive_views.dependencies.drop import DropBehavior
-from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
-from hive_views.identifiers import ViewName
-from hive_views.metastore.rows.row import RowKind
-from hive_views.spec.staleness_policy import METADATA
-from hive_views.spec.storage_link import STORAGE_TABLE_COPY
-from hive_views.sql.parsing import statements as sql
-from hive_views.statements.catalog_protocol import StatementCatalog, StatementView
-from hive_views.statements.context import (
+from hive_views.catalog.statements.context import (
     Result,
     StatementContext,
     check_keys_exist,
@@ -22,7 +14,19 @@ from hive_views.statements.context import (
     properties_of,
     unsupported,
 )
-from hive_views.statements.describe import COMMENT, create_statement, describe
+from hive_views.catalog.statements.describe import COMMENT, create_statement, describe
+from hive_views.dependencies.drop import DropBehavior
+from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
+from hive_views.identifiers import ViewName
+from hive_views.metastore.partitions import reject_partitions
+from hive_views.metastore.rows.row import RowKind
+from hive_views.spec.staleness_policy import METADATA
+from hive_views.spec.storage_link import STORAGE_TABLE_COPY
+from hive_views.sql.parsing import statements as sql
+
+if TYPE_CHECKING:
+    from hive_views.catalog.view_catalog import ViewCatalog
+    from hive_views.catalog.views import HiveView
 
 _KEPT_SCHEMA_MODE = "compensation"
 """Spark's default: a view keeps the names and types of its columns. Its SHOW CREATE TABLE prints it."""
@@ -30,7 +34,7 @@ _KEPT_SCHEMA_MODE = "compensation"
 # -- CREATE and ALTER --------------------------------------------------------------------------------------------------
 
 
-def _create(context: StatementContext) -> Result[Any]:
+def _create(context: StatementContext) -> Result:
     statement: sql.CreateView = context.statement
     for is_present, message in (
         (statement.temporary, "TEMPORARY: a metastore has no sessions that own views. Leave it out"),
@@ -70,7 +74,7 @@ def _create(context: StatementContext) -> Result[Any]:
     return Result("created", name.identifier, view=view)
 
 
-def _load_existing(catalog: StatementCatalog[StatementView], name: ViewName) -> StatementView | None:
+def _load_existing(catalog: ViewCatalog, name: ViewName) -> HiveView | None:
     """Load an Iceberg view; None if there is none, or a table has the name, which the creation then reports."""
     try:
         return catalog.load_view(name.identifier)
@@ -80,17 +84,17 @@ def _load_existing(catalog: StatementCatalog[StatementView], name: ViewName) -> 
         return None
 
 
-def _commit_result(kind: str, before: StatementView | None, view: StatementView) -> Result[Any]:
+def _commit_result(kind: str, before: HiveView | None, view: HiveView) -> Result:
     is_unchanged = before is not None and before.metadata_location == view.metadata_location
     return Result("unchanged" if is_unchanged else kind, ViewName(*view.name()).identifier, view=view)
 
 
-def _alter_as(context: StatementContext) -> Result[Any]:
+def _alter_as(context: StatementContext) -> Result:
     name = context.resolve_name()
     before = context.catalog.load_view(name.identifier)
     definition = context.define_view(name, before.properties)
     try:
-        reject_partitions(context.catalog, name)
+        reject_partitions(context.catalog.store, name)
     except InvalidViewError as error:
         raise unsupported(context.statement, error.reason) from error
     return _commit_result(
@@ -98,32 +102,21 @@ def _alter_as(context: StatementContext) -> Result[Any]:
     )
 
 
-def reject_partitions(catalog: StatementCatalog[StatementView], name: ViewName) -> None:
-    """Reject a new query for a view whose partitions were added for the old one."""
-    row = catalog.store.get_row(name)
-    if row is not None and row.partition_keys and catalog.list_partitions(name.identifier):
-        raise InvalidViewError(
-            str(name),
-            f"{name} has partitions that were added for the old definition. Drop them with ALTER VIEW … DROP "
-            "PARTITION, or keep them with CREATE OR REPLACE VIEW … PARTITIONED ON",
-        )
-
-
-def _set(context: StatementContext) -> Result[Any]:
+def _set(context: StatementContext) -> Result:
     statement: sql.AlterViewSetProperties = context.statement
     before = context.catalog.load_view(context.resolve_name().identifier)
     view = before.update().set_properties(properties_of(statement, statement.properties)).commit()
     return _commit_result("changed", before, view)
 
 
-def _unset(context: StatementContext) -> Result[Any]:
+def _unset(context: StatementContext) -> Result:
     statement: sql.AlterViewUnsetProperties = context.statement
     before = context.catalog.load_view(context.resolve_name().identifier)
     check_keys_exist(statement, before.metadata.properties)
     return _commit_result("changed", before, before.update().remove_properties(*statement.keys).commit())
 
 
-def _rename(context: StatementContext) -> Result[Any]:
+def _rename(context: StatementContext) -> Result:
     statement: sql.AlterViewRename = context.statement
     source = context.resolve_name()
     target = context.resolve_name(statement.new_name, source.database)
@@ -136,18 +129,18 @@ def _rename(context: StatementContext) -> Result[Any]:
     return Result("renamed", target.identifier, view=view)
 
 
-def _recompile(context: StatementContext) -> Result[Any]:
+def _recompile(context: StatementContext) -> Result:
     name = context.resolve_name()
     recompiled = context.catalog.recompile_view(name.identifier, analyzer=context.analyzer)
     view = context.catalog.load_view(name.identifier)
     return Result("recompiled" if recompiled.changed else "unchanged", name.identifier, view=view)
 
 
-def _add_partitions(context: StatementContext) -> Result[Any]:
+def _add_partitions(context: StatementContext) -> Result:
     statement: sql.AlterViewAddPartitions = context.statement
     name = context.resolve_name()
     try:
-        added = context.catalog.add_partitions(
+        added = context.catalog.partitions.add(
             name.identifier, *statement.partitions, if_not_exists=statement.if_not_exists
         )
     except InvalidViewError as error:
@@ -156,11 +149,11 @@ def _add_partitions(context: StatementContext) -> Result[Any]:
     return Result("changed" if added else "unchanged", name.identifier, ("partition",) if rows else (), rows)
 
 
-def _drop_partitions(context: StatementContext) -> Result[Any]:
+def _drop_partitions(context: StatementContext) -> Result:
     statement: sql.AlterViewDropPartitions = context.statement
     name = context.resolve_name()
     try:
-        dropped = context.catalog.drop_partitions(name.identifier, *statement.partitions, if_exists=statement.if_exists)
+        dropped = context.catalog.partitions.drop(name.identifier, *statement.partitions, if_exists=statement.if_exists)
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     rows = tuple((partition,) for partition in dropped)
@@ -175,7 +168,7 @@ def _is_absence(error: NoSuchViewError) -> bool:
 # -- DROP --------------------------------------------------------------------------------------------------------------
 
 
-def _drop(context: StatementContext) -> Result[Any]:
+def _drop(context: StatementContext) -> Result:
     statement: sql.Drop = context.statement
     if statement.purge:
         raise unsupported(
@@ -201,7 +194,7 @@ def _drop(context: StatementContext) -> Result[Any]:
 # -- SHOW and DESCRIBE -------------------------------------------------------------------------------------------------
 
 
-def _show_views(context: StatementContext) -> Result[Any]:
+def _show_views(context: StatementContext) -> Result:
     statement: sql.ShowViews = context.statement
     database = (statement.database or context.database).lower()
     is_shown = name_filter(statement.pattern, statement.dialect)
@@ -209,17 +202,17 @@ def _show_views(context: StatementContext) -> Result[Any]:
     return Result("rows", None, ("database", "view"), rows)
 
 
-def _show_partitions(context: StatementContext) -> Result[Any]:
+def _show_partitions(context: StatementContext) -> Result:
     statement: sql.ShowPartitions = context.statement
     name = context.resolve_name()
     try:
-        names = context.catalog.list_partitions(name.identifier, statement.partition)
+        names = context.catalog.partitions.list(name.identifier, statement.partition)
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     return Result("rows", name.identifier, ("partition",), tuple((partition,) for partition in names))
 
 
-def _show_create(context: StatementContext) -> Result[Any]:
+def _show_create(context: StatementContext) -> Result:
     statement: sql.ShowCreate = context.statement
     name = context.resolve_name()
     # Hive has only SHOW CREATE TABLE, for tables and views.
@@ -227,14 +220,16 @@ def _show_create(context: StatementContext) -> Result[Any]:
         raise unsupported(statement, f"SHOW CREATE {statement.kind.upper()} is not supported, only SHOW CREATE VIEW")
     view = context.catalog.load_view(name.identifier)
     if STORAGE_TABLE_COPY in view.metadata.properties or METADATA in view.metadata.properties:
-        from hive_views.statements.materialized_views import show_create  # imports all of hive_views.materialized
+        from hive_views.catalog.statements.materialized_views import (
+            show_create,  # imports all of hive_views.materialized
+        )
 
         return show_create(context)
     text = create_statement(context.catalog.store, name, view.metadata, view.metadata.properties)
     return Result("rows", name.identifier, ("statement",), ((text,),), view)
 
 
-def _describe(context: StatementContext) -> Result[Any]:
+def _describe(context: StatementContext) -> Result:
     statement: sql.Describe = context.statement
     name = context.resolve_name()
     view = context.catalog.load_view(name.identifier)
@@ -243,7 +238,7 @@ def _describe(context: StatementContext) -> Result[Any]:
     return Result("rows", name.identifier, ("name", "type", "comment"), rows, view)
 
 
-HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result[Any]]] = {
+HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result]] = {
     sql.CreateView: _create,
     sql.AlterViewAs: _alter_as,
     sql.AlterViewSetProperties: _set,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
+from hive_views.catalog.statements.context import Result, name_filter
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
 from hive_views.sql.parsing.ddl import Cursor
 from hive_views.sql.text.dialects import Dialect
-from hive_views.statements.catalog_protocol import StatementCatalog
-from hive_views.statements.context import Result, name_filter
+
+if TYPE_CHECKING:
+    from hive_views.catalog.view_catalog import ViewCatalog
 
 _KEYWORDS = ("DATABASE", "SCHEMA")
 
@@ -87,9 +89,7 @@ def _name(cursor: Cursor) -> str:
     return name.parts[0]
 
 
-def execute_database_statement(
-    catalog: StatementCatalog[Any], statement: DatabaseStatement, dialect: str
-) -> Result[Any]:
+def execute_database_statement(catalog: ViewCatalog, statement: DatabaseStatement, dialect: str) -> Result:
     """Run CREATE DATABASE, DROP DATABASE or SHOW DATABASES."""
     if statement.kind == "show":
         is_shown = name_filter(statement.pattern, dialect)

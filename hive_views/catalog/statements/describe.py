@@ -19,11 +19,11 @@ from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.text.dialects import SYNTAX
 from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
 from hive_views.sql.writing.definition import escape_variables
-from hive_views.statements.catalog_protocol import StatementView
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
+    from hive_views.catalog.views import HiveView
     from hive_views.spec.metadata import ViewMetadata
 
 COMMENT = "comment"
@@ -114,7 +114,7 @@ def _query_columns(store: MetastoreStore, text: ViewText) -> list[str] | None:
         return None
 
 
-def describe(view: StatementView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
+def describe(view: HiveView, *, detailed: bool = False) -> tuple[DescribeRow, ...]:
     """Return the rows of DESCRIBE."""
     name = ViewName(*view.name())
     document = json.loads(view.schema().model_dump_json())

@@ -7,8 +7,11 @@ that are not supported are never ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hive_views.catalog.statements import views
+from hive_views.catalog.statements.context import Result, StatementContext
+from hive_views.catalog.statements.databases import execute_database_statement, parse_database_statement
 from hive_views.errors import HiveViewsError, MetadataFileError, SqlError
 from hive_views.identifiers import parse_namespace
 from hive_views.sql.analysis.references import references
@@ -16,24 +19,21 @@ from hive_views.sql.parsing import statements as sql
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
-from hive_views.statements import views
-from hive_views.statements.catalog_protocol import StatementCatalog
-from hive_views.statements.context import Result, StatementContext, View
-from hive_views.statements.databases import execute_database_statement, parse_database_statement
 
 if TYPE_CHECKING:
+    from hive_views.catalog.view_catalog import ViewCatalog
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.materialized.refresh.request import Engine
 
 
 def execute(
-    catalog: StatementCatalog[View],
+    catalog: ViewCatalog,
     text: str,
     *,
     database: str = "default",
     dialect: str = "spark",
     analyzer: Analyzer | None = None,
-) -> Result[View]:
+) -> Result:
     """Parse and run one statement."""
     author = Dialect.of(dialect)
     about_database = parse_database_statement(text, author)
@@ -43,14 +43,14 @@ def execute(
 
 
 def execute_statement(
-    catalog: StatementCatalog[View],
+    catalog: ViewCatalog,
     statement: sql.Statement,
     *,
     database: str = "default",
     analyzer: Analyzer | None = None,
     summary: Mapping[str, str] | None = None,
     engine: Engine | None = None,
-) -> Result[View]:
+) -> Result:
     """Run a parsed statement."""
     current = parse_namespace(database, catalog=catalog.name)
     context = StatementContext(
@@ -64,10 +64,10 @@ def execute_statement(
         raise
 
 
-def _dispatch(context: StatementContext) -> Result[Any]:
+def _dispatch(context: StatementContext) -> Result:
     kind = type(context.statement)
     if is_about_materialized(context.statement):
-        from hive_views.statements import materialized_views  # imports all of hive_views.materialized
+        from hive_views.catalog.statements import materialized_views  # imports all of hive_views.materialized
 
         if kind in materialized_views.HANDLERS:
             return materialized_views.HANDLERS[kind](context)
