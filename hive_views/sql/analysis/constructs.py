@@ -20,6 +20,7 @@ from hive_views.sql.parsing.syntax_tree import (
     conjuncts,
     first_offsets_of,
     function_token,
+    interval_unit,
     unwrapped,
 )
 from hive_views.sql.parsing.variant_paths import variant_key
@@ -317,7 +318,7 @@ class _Reader:
 
     def _type(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Interval):
-            unit = str(node.args.get("unit") or "?").upper().rstrip("S")
+            unit = (interval_unit(node) or "?").rstrip("S")
             return "interval " + ("month" if unit in ("YEAR", "MONTH") else unit.lower())
         kind = self._resolution.type_of(node)
         return UNKNOWN if kind is None else base(kind)

@@ -216,6 +216,8 @@ class _Reader:
     # -- Nodes -------------------------------------------------------------------------------------------------------
 
     def _record(self, node: exp.Expr, at: int, end: int) -> int:
+        if end > len(self._kinds):
+            raise _UnreadableError
         if end > at:
             self.ranges[id(node)] = (at, end - 1)
         return end

@@ -35,7 +35,7 @@ from hive_views.sql.parsing.sqlglot_versions import (
     same_tree,
     without_pivots_of_values,
 )
-from hive_views.sql.parsing.syntax_tree import function_token, is_never_call
+from hive_views.sql.parsing.syntax_tree import function_token, is_never_call, start_offsets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text, sqlglot_dialect
 
@@ -173,9 +173,19 @@ def _tree(text: Text) -> tuple[exp.Expr, Sequence[Token]]:
     tree = queries[0]
     if not isinstance(tree, (exp.Query, exp.Values)):
         raise error_at(text, "A view's text must be a query: SELECT, WITH, VALUES or a set operation", tokens[0].start)
+    if not _VALUES_OF_TYPES.isdisjoint(pairwise(text.kinds)):
+        _check_types_of_casts(text, tree)
     if text.dialect is Dialect.SPARK and TokenType.PIVOT in text.kind_set:
         unwrap_pivots(tree)
     return same_tree(text, tree), read
+
+
+def _check_types_of_casts(text: Text, tree: exp.Expr) -> None:
+    """Reject a value where a cast needs a type: sqlglot reads `array<int>[1]` as an array."""
+    for cast in tree.find_all(exp.Cast):
+        if not isinstance(cast.args.get("to"), exp.DataType):
+            start = min(start_offsets(cast), default=text.tokens[0].start)
+            raise error_at(text, "Cannot read the text: this cast needs a type", start)
 
 
 def _trees(text: Text) -> tuple[list[exp.Expr | None], Sequence[Token]]:
@@ -260,6 +270,7 @@ _PARSER_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, TypeErr
 _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
+_VALUES_OF_TYPES = frozenset({(TokenType.GT, TokenType.L_BRACKET), (TokenType.GT, TokenType.L_PAREN)})
 _NEVER_LAST = frozenset({TokenType.COMMA, TokenType.ALIAS})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")
 _NEVER_AFTER_COMMA = frozenset(

@@ -72,7 +72,7 @@ def _end_of_with(text: Text, first: int) -> int:
     if text.kinds[first] is not TokenType.WITH:
         return first
     index = first
-    while index + 2 < len(text.kinds):
+    while index + 2 < len(text.kinds) and text.kinds[index] is not TokenType.R_PAREN:
         index = text.match.get(index, index) + 1
         if text.kinds[index - 1] is TokenType.ALIAS and text.kinds[index] is TokenType.L_PAREN:
             index = text.match.get(index, index) + 1

@@ -51,6 +51,13 @@ def first_offsets_of(tree: exp.Expr) -> dict[int, int]:
     return first
 
 
+def interval_unit(interval: exp.Expr) -> str:
+    """Return the unit of an interval in upper case, such as `DAY TO SECOND`; nothing if it has none."""
+    unit = interval.args.get("unit")
+    ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,)
+    return " TO ".join(end.name or end.key for end in ends if isinstance(end, exp.Expr)).upper()
+
+
 def unwrapped(node: exp.Expr) -> exp.Expr:
     """Return an expression without its alias and the parentheses around it."""
     if type(node) is exp.Alias:

@@ -21,6 +21,7 @@ from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped
 from hive_views.sql.resolver.budget import ResolutionBudget
 from hive_views.sql.resolver.scopes import Schemas, Scope, ScopeColumn, TableKey, TypeSource
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
@@ -457,7 +458,8 @@ class Settings:
     ) -> Settings:
         """Return the settings with those that follow from others."""
         conf = conf or {}
-        regex_names = conf.get("hive.support.quoted.identifiers") == "none"
+        has_setting = conf.get("hive.support.quoted.identifiers") == "none"
+        regex_names = has_setting and query.text.dialect is Dialect.HIVE
         quotes_names = mode.quotes_regex_names or not regex_names
         uses_cbo = mode.uses_cbo(query.text, query.tree)
         return Settings(schemas, database.lower(), functions or {}, conf, regex_names, quotes_names, uses_cbo)

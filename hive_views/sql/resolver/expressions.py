@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.hive_grammar import CAST_TARGETS
-from hive_views.sql.parsing.syntax_tree import comparison_key
+from hive_views.sql.parsing.syntax_tree import comparison_key, interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext
 from hive_views.sql.resolver.names import bind_star, visit, visit_children, widen
@@ -33,9 +33,7 @@ def _paren(context: ResolutionContext, node: exp.Paren, env: Environment) -> Sco
 
 
 def _interval(context: ResolutionContext, node: exp.Interval, env: Environment) -> None:
-    unit = node.args.get("unit")
-    written = unit.sql().lower() if isinstance(unit, exp.Expr) else ""
-    units = context.dialect.interval_units
+    written, units = interval_unit(node).lower(), context.dialect.interval_units
     if units is not None and written not in units:
         raise context.fail(f"Hive has no interval of '{written}'", node)
     visit_children(context, node, env)

@@ -19,7 +19,7 @@ from hive_views.sql.engines.function_signatures import (
     RESULT_TYPES,
 )
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.parsing.syntax_tree import interval_unit, start_offsets
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.hive_types import INTEGERS, arithmetic
@@ -205,14 +205,14 @@ class TypeInference:
         if type(node) in (exp.Add, exp.Sub):
             for side, other in ((node.this, right), (node.expression, left)):
                 if isinstance(side, exp.Interval) and other in ("timestamp", "date"):
-                    unit = str(side.args.get("unit") or "").upper()
+                    unit = interval_unit(side)
                     if other == "timestamp":
                         return "timestamp"
                     return "date" if unit.startswith(("YEAR", "MONTH")) else "timestamp"
         return None
 
     def _interval_type(self, node: exp.Expr) -> str | None:
-        unit = str(node.args.get("unit") or "").upper()
+        unit = interval_unit(node)
         return "interval_year_month" if unit.startswith(("YEAR", "MONTH")) else "interval_day_time" if unit else None
 
     def _negative(self, node: exp.Expr) -> str | None:

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.tables import engine_table, spark_argument_counts, spark_versions
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
@@ -375,7 +376,7 @@ class SparkTypeInference(CallInference):
         return self._operator_of("negative", inner)
 
     def _interval_of(self, node: exp.Expr) -> str | None:
-        written = str(node.args.get("unit") or "").lower()
+        written = interval_unit(node).lower()
         units = [_UNITS.get(word.rstrip("s"), "") for word in written.split(" to ")]
         return f"interval {' to '.join(units)}" if units[0] and units[-1] else None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,12 @@ from hypothesis import strategies as st
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.expand import expand
 from hive_views.sql.writing.expand_request import expand_request
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse, load_cases
+from tests.unit.sql.mutated_texts import Case, Mutations, corpus, problem, read
+from tests.unit.sql.random_check import SCHEMAS
 
 WAREHOUSE = Warehouse()
 TEXTS = [case["ddl"] for case in load_cases("hive_answers.jsonl")]
@@ -77,6 +82,41 @@ def test_arbitrary_text_is_parsed_or_rejected(text: str, dialect: str) -> None:
             parse()
         except SqlError as error:
             assert error.line is None or error.line >= 1
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "reason"),
+    [
+        ("trino", "select x::array<string>[0] from a", "this cast needs a type"),
+        ("spark", "select cast(k as struct<a:int>(1)) from a", "this cast needs a type"),
+        ("hive", "select cast(k as array<string>[0]) from a", "Hive does not read '['"),
+        ("hive", "select interval '1' day() from a", None),
+        ("spark", "(with a |> select *)", "Cannot read the text"),
+        ("spark", "select * from (with q |> where true) r", "Cannot read the text"),
+        ("spark", "select interval interval 'foo' c", "Spark does not read ''foo''"),
+        ("spark", "select `count(1)` from (select count(1) from a)", "There is no column `count(1)`"),
+        ("spark", "select * from (select `a b` from (select 1 as `a b`)) unpivot (v for n in (`a b`))", None),
+    ],
+)
+@pytest.mark.parametrize("setting", [{}, {"hive.support.quoted.identifiers": "none"}])
+def test_statement_of_an_earlier_crash(dialect: str, sql: str, reason: str | None, setting: dict[str, str]) -> None:
+    case = Case(sql, Dialect(dialect), "a", SCHEMAS, tuple(setting.items()))
+    if reason is None:
+        read(case)
+    else:
+        with pytest.raises(SqlError, match=re.escape(reason)):
+            read(case)
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(15_000, marks=pytest.mark.extended)])
+def test_mutated_fixtures(count: int) -> None:
+    mutations = itertools.islice(Mutations(corpus(), seed=count), count)
+    modes = itertools.cycle(["portable", "text", "hive-exact"])
+    problems = {
+        case.sql: problem(case, mode if case.dialect is Dialect.HIVE else "portable")
+        for case, mode in zip(mutations, modes, strict=False)
+    }
+    assert {sql: found for sql, found in problems.items() if found is not None and not found.startswith("defect")} == {}
 
 
 DEEP = {
