@@ -192,7 +192,8 @@ def _resolved_by_spark(rows: RowCache, text: ViewText, sql: str) -> ResolvedQuer
         called = references(sql, Dialect.SPARK).functions
         functions = {function.name.lower(): "udf" for function in called if function.registered}
         query = parse_query(sql, Dialect.SPARK)
-        return resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions)
+        conf = {ANSI: str(text.ansi).lower()}
+        return resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions, conf=conf)
     except SqlError:
         return None
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.plan import plan_import as plan_import
     from hive_views.legacy_import.plan import read_plan as read_plan
     from hive_views.legacy_import.plan import write_plan as write_plan
+    from hive_views.legacy_import.reader_check import plan_for_readers as plan_for_readers
     from hive_views.legacy_import.report.report import ImportReport as ImportReport
     from hive_views.legacy_import.report.report import ReportEntry as ReportEntry
     from hive_views.legacy_import.report.report import read_check_results as read_check_results

@@ -4,6 +4,7 @@ python -m tests.engine_tables spark hive    write hive_views/sql/engines/data; p
 python -m tests.engine_tables kept          write the expressions with which the unit tests compare the tables
 python -m tests.engine_tables versions      write what differs in the installed Spark to spark_versions.json
 python -m tests.engine_tables grammar       write the grammar of the installed Spark, which has to be the newest
+python -m tests.engine_tables counts        write the numbers of arguments that Hive's compiler accepts
 python -m tests.engine_tables compare       compare the table of Spark with the installed one, and print what differs
 python -m tests.engine_tables compare-hive  compare the table of Hive with its functions, and print what differs
 
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import hive_views.sql.engines
 from hive_views.spark.versions import spark_line
+from tests.engine_tables.argument_counts import MOST, measured_counts
 from tests.engine_tables.asking import ask_hive, ask_spark
 from tests.engine_tables.comparison import compare, compare_hive
 from tests.engine_tables.enumeration import COLUMNS, SEED, ask, ask_hive_calls
@@ -26,6 +28,7 @@ from tests.engine_tables.grammar import grammar_document, written
 from tests.engine_tables.hive_engine import running
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.engine_tables.writing import Document
+from tests.integration.hive.reader import VERSION
 
 DATA = Path(hive_views.sql.engines.__file__).parent / "data"
 FIXTURES = Path(__file__).parents[1] / "unit" / "sql" / "fixtures"
@@ -78,6 +81,17 @@ def write_grammar() -> None:
     (DATA / "spark_grammar.json").write_text(written(document), "utf-8")
 
 
+def write_counts() -> None:
+    """Write the numbers of arguments that Hive's compiler accepts."""
+    functions = {
+        name: {"counts": [count for count in counts if count < MOST], "more": MOST in counts}
+        for name, counts in measured_counts().items()
+    }
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in functions.items())
+    head = f'"engine": "hive", "version": {json.dumps(VERSION)}'
+    (DATA / "hive_argument_counts.json").write_text(f'{{{head}, "functions": {{\n{lines}\n}}}}\n', "utf-8")
+
+
 def print_comparison() -> None:
     """Print how the tables compare with the installed Spark."""
     with session() as spark:
@@ -106,6 +120,7 @@ _COMMANDS = {
     "kept": write_kept,
     "versions": write_versions,
     "grammar": write_grammar,
+    "counts": write_counts,
     "compare": print_comparison,
     "compare-hive": print_comparison_with_hive,
 }

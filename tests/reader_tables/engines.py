@@ -99,9 +99,12 @@ class AnswerJournal:
 
 def _error(error: Exception) -> str:
     """Return an engine's error as an answer; raise it if the engine has ended."""
-    if isinstance(error, OSError) or any(text in str(error) for text in ("NullPointerException", "Java side is empty")):
+    message = str(error)
+    is_refused = message.startswith("FAILED: ")  # Hive's compiler has a NullPointerException for some texts
+    has_ended = any(text in message for text in ("NullPointerException", "Java side is empty"))
+    if isinstance(error, OSError) or (has_ended and not is_refused):
         raise error
-    return "!" + " ".join(str(error).split())[:300]
+    return "!" + " ".join(message.split())[:300]
 
 
 def hive_rows(reader: Any) -> Rows:

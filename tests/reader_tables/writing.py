@@ -22,6 +22,8 @@ PATH = Path(__file__).parents[2] / "hive_views" / "sql" / "engines" / "data" / "
 
 _SEVERITY = (None, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.REFUSED, Outcome.OTHER_ROWS)
 _LITERAL = re.compile(r"'|(?<!\w)\d|\b(?:true|NULL)\b")
+_SIZE_OF_TYPE = re.compile(r"\b(?:decimal|varchar|char)\([\d, ]+\)", re.IGNORECASE)
+"""The digits of `decimal(10,2)` are no literal."""
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]")
 _HIVE_CODES = re.compile(r"^FAILED: \w+ (?:\[Error \d+\]: )?(?:[Ll]ine \d+:\d+ )?")
 _MOST_ERROR = 80
@@ -135,7 +137,7 @@ def _name_and_count(signature: str) -> tuple[str, int]:
 
 
 def _has_columns_only(question: Question) -> bool:
-    return _LITERAL.search(question.text) is None
+    return _LITERAL.search(_SIZE_OF_TYPE.sub("", question.text)) is None
 
 
 def _evidence(questions: Iterable[Question], equal: Container[str]) -> dict[str, list[Question]]:

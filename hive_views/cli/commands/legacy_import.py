@@ -164,7 +164,7 @@ def plan_views(
         materialized=materialized,
         trino_rows=trino_rows,
         accept_unreadable=tuple(parse_names(accept_unreadable)),
-        readers=tuple(dict.fromkeys(reader.strip().lower() for reader in readers.split(","))),
+        readers=_parse_readers(readers),
         strict=strict,
     )
     if output is not None:
@@ -204,6 +204,10 @@ def plan_views(
     return PlannedImport(replace(report_plan(plan), file=output, unchecked=unchecked), verbose)
 
 
+def _parse_readers(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reader.strip().lower() for reader in text.split(",")))
+
+
 def run_views(
     catalog: HiveViewCatalog,
     plan: File,
@@ -213,6 +217,8 @@ def run_views(
     spark: Spark = None,
     most_calls: MostCalls = MOST_CALLS,
     verify: Annotated[str | None, typer.Option(metavar="columns|rows|none")] = None,
+    readers: Annotated[str | None, typer.Option(metavar="ENGINE,...")] = None,
+    strict: bool = False,
     to_catalog: ToCatalog = None,
     to_uri: ToUri = None,
     to_warehouse: ToWarehouse = None,
@@ -230,6 +236,9 @@ def run_views(
         verify: columns, the default with --spark, compares the columns of each view before and after with Spark's
             analyzer. rows compares the number of rows and their checksum as well. none compares nothing. Results from
             before the run are kept next to the journal, for a run that resumes.
+        readers: The engines that are to read the new views, in place of those of the plan. The report has the reasons
+            why one of them does not, or may not, return the rows of a view's author.
+        strict: Refuse views with such a finding, also if it is "not verified", and views that read them.
     """
     from hive_views import legacy_import
     from hive_views.spark.legacy_import.verified_run import NONE, ROWS, is_other_metastore, resolve_verify_mode
@@ -246,7 +255,15 @@ def run_views(
             is_other_metastore=is_other_metastore(catalog, target),
             catalog_name=(target or catalog).name,
         )
-        import_plan = read_plan_file(plan)
+        import_plan = legacy_import.plan_for_readers(
+            read_plan_file(plan),
+            catalog,
+            journal=journal_path,
+            readers=None if readers is None else _parse_readers(readers),
+            strict=strict,
+            to=target,
+            most_calls=most_calls,
+        )
 
         def progress(done: int, total: int, _: object) -> None:
             advance(done, total)

@@ -92,14 +92,6 @@ _MEASURED = {
 }
 """The functions by the types (see `_TYPE_CODES`) they accept as their only argument; no types if they need more."""
 
-WITHOUT_ARGUMENTS = frozenset(
-    """
-    bucket_number concat current_authorizer current_groups e hash logged_in_user murmur_hash pi rand
-    surrogate_key unix_timestamp uuid version
-    """.split()
-)
-"""The functions that can be called without arguments."""
-
 _TYPE_CODES: dict[str, tuple[str, ...]] = {
     "i": ("tinyint", "smallint", "int"),
     "bi": ("bigint",),
@@ -122,28 +114,6 @@ SINGLE_ARGUMENT_TYPES: dict[str, frozenset[str]] = {
 """The types (without parameters) that each function accepts as its only argument; empty if it needs more arguments."""
 MEASURED_TYPES = frozenset(kind for kinds in _TYPE_CODES.values() for kind in kinds)
 """The argument types that were measured."""
-
-_MANY = 1_000
-ARGUMENT_COUNTS: dict[str, tuple[int, int]] = {
-    name: (fewest, most)
-    for (fewest, most), names in {
-        (1, 2): "from_unixtime round bround log trunc datetime_legacy_hybrid_calendar trim ltrim rtrim",
-        (2, 2): """
-        array_contains corr covar_pop covar_samp date_add date_sub datediff decode encode find_in_set format_number
-        from_utc_timestamp get_json_object histogram_numeric levenshtein mod next_day nullif percentile pmod pow
-        power repeat sha2 split to_utc_timestamp aes_decrypt aes_encrypt array_append array_position array_remove
-        array_union array_except array_intersect shiftleft shiftright shiftrightunsigned xpath xpath_string
-        """,
-        (2, 3): """
-        add_months date_format instr locate mid months_between parse_url regexp_extract substr substring array_join
-        """,
-        (3, 3): "conv if lpad rpad regexp_replace replace substring_index translate",
-        (4, 4): "width_bucket",
-        (2, _MANY): "concat_ws elt field greatest least",
-    }.items()
-    for name in names.split()
-}
-"""The minimum and maximum number of arguments of a function."""
 
 
 def _table(**names: str) -> dict[str, str]:

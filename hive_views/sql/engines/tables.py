@@ -132,6 +132,13 @@ def spark_argument_counts(name: str) -> tuple[frozenset[int], bool] | None:
 
 
 @cache
+def hive_argument_counts(name: str) -> tuple[frozenset[int], bool] | None:
+    """Return the numbers of arguments that Hive's compiler accepts, and whether it takes more; None if not measured."""
+    entry = read_table("hive_argument_counts")["functions"].get(name)
+    return None if entry is None else (frozenset(entry["counts"]), entry["more"])
+
+
+@cache
 def read_table(name: str) -> Mapping[str, Any]:
     """Return the content of a file in `data`."""
     return json.loads((files(__package__) / "data" / f"{name}.json").read_text("utf-8"))  # type: ignore[no-any-return]

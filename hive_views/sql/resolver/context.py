@@ -228,6 +228,9 @@ class DialectChecks:
     def resolve_function(self, context: ResolutionContext, node: exp.Func, env: Environment) -> None:
         """Check a call, and write its name if it is a registered function."""
 
+    def check_argument_count(self, context: ResolutionContext, node: exp.Expr) -> None:
+        """Check the number of arguments of an aggregate."""
+
     def check_source(self, context: ResolutionContext, node: exp.Expr) -> None:
         """Check an element of FROM."""
 

@@ -27,7 +27,7 @@ from hive_views.sql.resolver.context import DialectChecks, DialectRules, Environ
 from hive_views.sql.resolver.ordering import keys_of
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
-from hive_views.sql.types.spark_inference import wrong_argument_count
+from hive_views.sql.types.argument_counts import HIVE_COUNTS, SPARK_COUNTS, ArgumentCounts, wrong_argument_count
 
 # -- Functions ---------------------------------------------------------------------------------------------------------
 
@@ -50,6 +50,7 @@ def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Envi
             raise context.fail(
                 f"{name}: UDTF's are not supported outside the SELECT clause, nor nested in expressions", start, name
             )
+        _check_hive_argument_count(context, node)
         return
     if name.startswith("ds_") or at + 1 >= len(tokens):
         return
@@ -59,6 +60,21 @@ def _resolve_hive_function(context: ResolutionContext, node: exp.Func, env: Envi
         context.writing.pending_edits.append(((at, -at), context.quote(written)))
     elif name not in PARSED_ELSEWHERE:
         raise context.fail(f"Invalid function '{written}': it is neither built in nor registered", start, written)
+
+
+def _check_hive_argument_count(context: ResolutionContext, node: exp.Expr) -> None:
+    _check_argument_count(context, node, HIVE_COUNTS)
+
+
+def _check_spark_argument_count(context: ResolutionContext, node: exp.Expr) -> None:
+    _check_argument_count(context, node, SPARK_COUNTS)
+
+
+def _check_argument_count(context: ResolutionContext, node: exp.Expr, accepted: ArgumentCounts) -> None:
+    """Reject a built-in function with a number of arguments that the engine does not accept."""
+    wrong = wrong_argument_count(context.query, node, accepted)
+    if wrong is not None:
+        raise context.fail(wrong, node)
 
 
 # -- FROM --------------------------------------------------------------------------------------------------------------
@@ -198,9 +214,7 @@ def _check_hive_subquery(context: ResolutionContext, query: exp.Expr, env: Envir
 
 def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environment) -> None:
     """Reject a built-in function with a number of arguments that Spark does not accept, and grouping() without sets."""
-    wrong = wrong_argument_count(context.query, node)
-    if wrong is not None:
-        raise context.fail(wrong, node)
+    _check_spark_argument_count(context, node)
     select = node.find_ancestor(exp.Select) if isinstance(node, (exp.Grouping, exp.GroupingId)) else None
     group = select.args.get("group") if select is not None else None
     if select is not None and (group is None or not has_grouping_sets(group)):
@@ -249,6 +263,7 @@ _CHECKED_CLAUSES = frozenset({"order", "sort", "distribute", "cluster", "locks"}
 
 class _HiveChecks(DialectChecks):
     resolve_function = staticmethod(_resolve_hive_function)
+    check_argument_count = staticmethod(_check_hive_argument_count)
     check_source = staticmethod(_check_hive_source)
     check_laterals = staticmethod(_check_hive_laterals)
     check_table = staticmethod(_check_hive_table)
@@ -267,6 +282,7 @@ class _TrinoChecks(DialectChecks):
 
 class _SparkChecks(DialectChecks):
     resolve_function = staticmethod(_check_spark_call)
+    check_argument_count = staticmethod(_check_spark_argument_count)
     check_cast = staticmethod(_check_spark_cast)
 
 

@@ -285,6 +285,7 @@ def _resolve_aggregate(context: ResolutionContext, node: exp.Expr, ungrouped: Sc
                 raise context.fail("TOK_ALLCOLREF is not supported in current context", item)
             resolve(context, item, env)
     if type(node) is not exp.WithinGroup:
+        context.dialect.checks.check_argument_count(context, node)
         context.mode.check_call(context, node)
     _quote_registered_function(context, node)
 

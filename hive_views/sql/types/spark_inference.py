@@ -13,13 +13,14 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.engines.tables import engine_table, spark_argument_counts, spark_versions
+from hive_views.sql.engines.tables import engine_table, spark_versions
 from hive_views.sql.parsing.node_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
+from hive_views.sql.types.argument_counts import SEPARATORS, SPARK_COUNTS
 from hive_views.sql.types.call_inference import CallInference
 from hive_views.sql.types.call_types import Argument, CallRules, kind_of
 from hive_views.sql.types.inference import CAST_TARGETS, BoundColumn, TypeInference
@@ -100,7 +101,7 @@ class SparkTypeInference(CallInference):
         if token and self.text.raw(token - 1) == ".":
             return None  # a function of a database
         special = _FUNCTIONS.get(name)
-        parts = self.argument_ranges(token, _SEPARATORS.get(name, frozenset()))
+        parts = self.argument_ranges(token, SEPARATORS.get(name, frozenset()))
         if special is not None:
             return special(self, node, parts)
         if any(self.is_star(part) for part in parts):
@@ -440,29 +441,6 @@ class SparkTypeInference(CallInference):
         return self._call(function) if name in ("listagg", "string_agg") else operand.type if name == "mode" else None
 
 
-def wrong_argument_count(query: ParsedQuery, node: exp.Expr) -> str | None:
-    """Return a message if a call of a built-in function has a number of arguments that Spark does not accept."""
-    text, token = query.text, query.function_token(node)
-    if token is None or token + 2 >= len(text.tokens) or text.kinds[token + 1] is not TokenType.L_PAREN:
-        return None
-    name = unquote_identifier(text.raw(token)).lower()
-    counts = spark_argument_counts(name)
-    if counts is None or (token and text.raw(token - 1) == "."):
-        return None
-    numbers, takes_more = counts
-    numbers |= _WITH_UNIT.get(name, frozenset())
-    parts = list(text.elements(token + 2, text.match.get(token + 1, token + 2) - 1))
-    count = len(parts)
-    if count in numbers or (takes_more and count > max(numbers)):
-        return None
-    words = {text.raw(index).lower() for first, last in parts for index in range(first, last + 1)}
-    if not words.isdisjoint(_SEPARATORS.get(name, ())) or any(text.kinds[last] is TokenType.STAR for _, last in parts):
-        return None
-    shown = [min(numbers)] if takes_more else sorted(numbers)
-    expected = " or ".join(map(str, shown)) + (" or more" if takes_more else "")
-    return f"Wrong number of arguments: {name}() takes {expected} in Spark, not {count}"
-
-
 def number_type(written: str) -> str | None:
     """Return the type of a number as it is written, with its sign and its suffix."""
     sign, digits = ("-", written[1:]) if written.startswith("-") else ("", written)
@@ -533,20 +511,8 @@ _UNITS = {
     "week": "day",
 }
 """The units of Spark's interval types by the units of interval literals."""
-_WITH_UNIT = dict.fromkeys(
-    ("dateadd", "date_add", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff"), frozenset({3})
-)
-"""The functions whose arguments may begin with a unit, and how many they then are; the table does not have these."""
 _SHIFTED = {**dict.fromkeys(("date", "string", "timestamp"), "timestamp"), "timestamp_ntz": "timestamp_ntz"}
 """The types of `dateadd(unit, number, time)` by the type of the time."""
-_SEPARATORS = {
-    "extract": frozenset({"from"}),
-    "position": frozenset({"in"}),
-    **dict.fromkeys(("substring", "substr"), frozenset({"from", "for"})),
-    "overlay": frozenset({"placing", "from", "for"}),
-    "trim": frozenset({"both", "leading", "trailing", "from"}),
-}
-"""The words that separate the arguments of functions with a syntax of their own."""
 _WRAPPERS = frozenset(
     {exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.Window}
 )
@@ -633,6 +599,6 @@ _FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str 
     **dict.fromkeys(("from_json", "from_csv", "from_xml"), SparkTypeInference._parsed),
     **dict.fromkeys(("date_part", "datepart"), SparkTypeInference._date_part),
     **dict.fromkeys(("lag", "lead", "nth_value"), SparkTypeInference._first_argument),
-    **dict.fromkeys(_WITH_UNIT, SparkTypeInference._unit_call),
+    **dict.fromkeys(SPARK_COUNTS.further, SparkTypeInference._unit_call),
 }
 """The functions whose type depends on names, literals or lambdas, which the table does not have."""

@@ -265,3 +265,33 @@ def test_strict_plan_refuses_views_with_findings(cli, add, catalog, sales, tmp_p
     assert cli("--json", "import", "run", plan, "-j", str(tmp_path / "second")).json["counts"] == {"converted": 2}
     shown = cli("--json", "show", f"{sales}.top", "--engines").json["engines"]
     assert [item["outcome"] for item in shown if item["engine"] == "spark"] == ["other rows"]
+
+
+def test_run_has_the_findings_of_its_own_readers(cli, add, sales, tmp_path):
+    add_views_with_findings(add, sales)
+    plan = str(tmp_path / "plan.json")
+    assert cli("--json", "import", "plan", sales, "--readers", "hive", "-o", plan).json["engines"] == {}
+    checked = cli("--json", "import", "run", plan, "--readers", "spark,hive", "--dry-run").json
+    assert checked["engines"] == {"spark": {"other rows": 2}}
+    ran = cli("import", "run", plan, "--readers", "spark,hive", COLUMNS="1000")
+    assert any(line.startswith("spark: 2 other rows, for example ") for line in ran.out.splitlines())
+    for _ in ("the finished run again", "its report"):
+        assert cli("--json", "import", "run", plan, "--readers", "spark,hive").json["counts"] == {"converted": 3}
+    reported = cli("--json", "import", "report", f"{plan}.journal").json
+    assert reported["engines"] == {"spark": {"other rows": 2}}
+    other = cli("--json", "import", "run", plan, "--readers", "trino")
+    refused(other, "JournalError", "another plan")
+
+
+def test_strict_run_refuses_views_with_findings(cli, add, sales, tmp_path):
+    add_views_with_findings(add, sales)
+    plan = str(tmp_path / "plan.json")
+    cli("import", "plan", sales, "-o", plan)
+    strict = cli("--json", "import", "run", plan, "--strict").json
+    assert strict["counts"] == {"blocked": 1, "converted": 1, "refused": 1}
+    views = {view["name"].partition(".")[2]: view for view in strict["views"]}
+    assert views["top"]["text"].startswith("spark: other rows: ORDER BY with LIMIT")
+    assert cli("--json", "import", "run", plan, "--strict").json["counts"] == strict["counts"]
+    assert cli("--json", "import", "report", f"{plan}.journal").json["counts"] == strict["counts"]
+    # The plan can still be run without --strict, with a journal of its own.
+    assert cli("--json", "import", "run", plan, "-j", str(tmp_path / "second")).json["counts"] == {"converted": 3}

@@ -12,10 +12,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.function_signatures import (
-    ARGUMENT_COUNTS,
     MEASURED_TYPES,
     SINGLE_ARGUMENT_TYPES,
-    WITHOUT_ARGUMENTS,
 )
 from hive_views.sql.parsing.syntax_tree import comparison_key, conjuncts
 from hive_views.sql.resolver.context import ResolutionContext
@@ -140,11 +138,11 @@ def _check_function(context: ResolutionContext, name: str, node: exp.Expr) -> No
 
 
 def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> None:
-    """Check the number of arguments, and the types of one or two arguments."""
+    """Check the types of one or two arguments."""
     text = context.text
     accepted_types = SINGLE_ARGUMENT_TYPES.get(name)
     at = context.query.function_token(node)
-    if (accepted_types is None and name not in ARGUMENT_COUNTS) or at is None or at + 1 >= len(text.kinds):
+    if at is None or at + 1 >= len(text.kinds):
         return
     if isinstance(node, (exp.Floor, exp.Ceil)) and node.args.get("to") is not None:  # floor(x TO DAY)
         if name != "floor":
@@ -156,13 +154,8 @@ def _check_signature(context: ResolutionContext, name: str, node: exp.Expr) -> N
         return
     start = text.tokens[at].start
     if closed == opened + 1:
-        if accepted_types is not None and name not in WITHOUT_ARGUMENTS:
-            raise context.fail(f"Arguments length mismatch: {name}() needs arguments", start, name)
         return
     count = len(list(text.elements(opened + 1, closed - 1)))
-    fewest, most = ARGUMENT_COUNTS.get(name, (count, count))
-    if not fewest <= count <= most:
-        raise context.fail(f"Arguments length mismatch: {name}() does not take {count} arguments", start, name)
     if count > 1 or accepted_types is None:
         _check_dates(context, name, node)
         return

@@ -50,3 +50,10 @@ def test_reason_shows_what_both_engines_return() -> None:
     assert measured is not None
     assert " in Hive and " in measured.reason
     assert measured.reason.endswith(" in Spark")
+
+
+@pytest.mark.parametrize("target", ["decimal", "varchar", "char"])
+@pytest.mark.parametrize("source", ["boolean", "tinyint", "int", "bigint", "float", "double", "string"])
+def test_casts_to_types_with_a_size_were_measured(source: str, target: str) -> None:
+    for direction in Direction:
+        assert answer(direction, f"cast({source} as {target})") is not None, direction
