@@ -34,6 +34,7 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
+from hive_views.metastore.commit.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock, hold_lock
@@ -106,6 +107,7 @@ class PyIcebergClient:
                     name,
                     lambda: self._client.create_table(table),
                     lambda: self._is_applied(table, None),
+                    invalid=invalid_create(self._client, table),
                 )
             except ttypes.AlreadyExistsException as error:
                 # The server may have retried internally, and others may have renamed the row of the first attempt.
@@ -207,7 +209,7 @@ class PyIcebergClient:
         with _TranslatedErrors(self._client, "drop_table", name):
             request = ChangeRequest(self._client, self._config, name, is_conditional=False)
             rejection = request.send_once(lambda: self._client.drop_table(*name.identifier))
-            request.confirm(rejection, row)
+            request.confirm(rejection, invalid_change(self._client, name, row))
             if rejection is None:
                 return
             if isinstance(rejection, ttypes.NoSuchObjectException) and not request.may_be_applied:
@@ -253,7 +255,8 @@ class PyIcebergClient:
                     ) from None
                 send()
 
-        self._change("alter_table", name, send_to_verified_server, read_outcome, checked=table)
+        invalid = invalid_change(self._client, name, table)
+        self._change("alter_table", name, send_to_verified_server, read_outcome, invalid=invalid)
 
     def _change(
         self,
@@ -262,11 +265,11 @@ class PyIcebergClient:
         call: Callable[[], None],
         read_outcome: Callable[[], bool | None],
         *,
-        checked: Any = None,
+        invalid: Callable[[], None],
     ) -> None:
         """Send a change once, under the lock of its commit if there is one, and determine its outcome.
 
-        `checked` is a row for `ChangeRequest.confirm`.
+        `invalid` is for `ChangeRequest.confirm`.
         """
         lock = next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
         request = ChangeRequest(self._client, self._config, name, lock=lock)
@@ -274,7 +277,7 @@ class PyIcebergClient:
         failure: Exception | None
         try:
             failure = request.send_once(call)
-            request.confirm(failure, checked)
+            request.confirm(failure, invalid)
         except MetastoreConnectionLostError as error:
             failure = error
         if failure is not None:
