@@ -37,6 +37,9 @@ UGI = "ugi"
 AUTHENTICATION = "hive-views.authentication"
 KERBEROS_AUTHENTICATION = "hive.kerberos-authentication"
 KERBEROS_SERVICE_NAME = "hive.kerberos-service-name"
+_HTTP_SERVICE_NAME = "HTTP"
+"""The default of `KERBEROS_SERVICE_NAME` over HTTP (RFC 4559)."""
+
 SERVICE_PRINCIPAL = "hive.metastore.kerberos.principal"
 KEYTAB_FILE = "hive-views.keytab-file"
 KEYTAB_PRINCIPAL = "hive-views.keytab-principal"
@@ -157,6 +160,7 @@ CATALOG_PROPERTIES = (
         keys=(KERBEROS_SERVICE_NAME,),
         parse=text_or("hive"),
         default="hive",
+        shown_default="hive; over HTTP `HTTP`",
         meaning="the first part of the metastore's principal; the second is the host of the URI",
     ),
     Property(
@@ -734,7 +738,7 @@ def _ugi(value: str | None, scheme: str) -> tuple[str | None, tuple[str, ...]]:
     return user, tuple(group for group in groups.split(",") if group)
 
 
-_AUTHENTICATION_OVER_HTTP = ("none", "plain", "jwt")
+_AUTHENTICATION_OVER_HTTP = ("none", "kerberos", "plain", "jwt")
 
 
 def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredentials | KerberosCredentials | None:
@@ -757,7 +761,10 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
     except ValueError as error:
         raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
     if kind == "kerberos":
-        service = value_of(properties, KERBEROS_SERVICE_NAME)
+        if proxy_user is not None and scheme != "thrift":
+            raise InvalidPropertyError(PROXY_USER, proxy_user, "it requires a uri of the form thrift://host:port")
+        is_http = scheme != "thrift" and not properties.get(KERBEROS_SERVICE_NAME)
+        service = _HTTP_SERVICE_NAME if is_http else value_of(properties, KERBEROS_SERVICE_NAME)
         principal = properties.get(SERVICE_PRINCIPAL) or None
         return KerberosCredentials(service, principal, _keytab(properties), name_rules, proxy_user)
     if kind in ("token", "jwt"):

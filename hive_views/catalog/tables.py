@@ -15,10 +15,9 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hive_metastore.ttypes import EnvironmentContext, InvalidOperationException, NoSuchObjectException
 from pyiceberg import exceptions as iceberg
 from pyiceberg.catalog import PropertiesUpdateSummary
-from pyiceberg.catalog.hive import DO_NOT_UPDATE_STATS, OWNER, HiveCatalog
+from pyiceberg.catalog.hive import OWNER, HiveCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
@@ -45,7 +44,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName, parse_namespace
 from hive_views.io.metadata_files import MetadataFiles, parse_table_metadata
-from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient
+from hive_views.metastore.commit.pyiceberg_adapter import PyIcebergClient, name_taken_error
 from hive_views.metastore.databases import create_database, database_properties, drop_database, update_database
 from hive_views.metastore.identities import KINDS
 from hive_views.metastore.locking.lock import hold_lock
@@ -399,11 +398,12 @@ class TableCatalog(HiveCatalog):
             NoSuchTableError: If there is no such table.
             NoSuchNamespaceError: If the new database does not exist.
             ViewAlreadyExistsError, TableAlreadyExistsError: If the new name is taken.
+            CommitFailedError: If another client changed the table at the same time.
             DependentsError: If a view reads the table by its name, in strict mode.
             CommitStateUnknownError: If the connection broke before the metastore replied.
         """
         source = self._table_name(from_identifier)
-        self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
+        loaded = self.load_table(source.identifier)  # the renamed table is returned, so its metadata must be readable
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change  # imports sqlglot
 
@@ -411,13 +411,14 @@ class TableCatalog(HiveCatalog):
         target = check_new_table(self.store.client, self._name(to_identifier))
         row = self.store.get_row(target)
         if row is not None:
-            kind = "View" if row.kind.is_view else "Table"
-            message = f"Cannot rename {source} to {target}. {kind} already exists"
-            raise (ViewAlreadyExistsError if row.kind.is_view else TableAlreadyExistsError)(str(target), message)
+            raise name_taken_error(source, target, row)
         if target.database != source.database:
             self.store.client.get_database(target.database)
+        with self._client as client:
+            location = client.rename_row(source, target).metadata_location
+        if location == loaded.metadata_location:
+            return self.open_table(target, loaded.metadata, location)
         with _OutcomeGuard(source):
-            self._rename_row(source, target)
             return self.load_table(target.identifier)
 
     def commit_table(
@@ -518,21 +519,6 @@ class TableCatalog(HiveCatalog):
     def _drop_row(self, row: Row) -> None:
         with _OutcomeGuard(row.name), self._client as client:
             client.drop_row(row.table)
-
-    def _rename_row(self, source: ViewName, target: ViewName) -> None:
-        """Change the name in a table's row, as PyIceberg does after a search for the target."""
-        with self._client as client:
-            try:
-                # Read again here: the change writes the whole row, and a commit since the first read would be lost.
-                table = client.get_table(source.database, source.name)
-                table.dbName, table.tableName = target.identifier
-                client.alter_table_with_environment_context(
-                    source.database, source.name, table, EnvironmentContext({DO_NOT_UPDATE_STATS: "true"})
-                )
-            except NoSuchObjectException as error:
-                raise NoSuchTableError(str(source), "dropped concurrently") from error
-            except InvalidOperationException as error:
-                raise NoSuchNamespaceError(target.database) from error
 
     # -- Names ---------------------------------------------------------------------------------------------------------
 

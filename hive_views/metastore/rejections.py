@@ -41,10 +41,11 @@ UNREADABLE_COLUMNS = r"java\.lang\.IllegalArgumentException: Error: .*\bexpected
 `my-f` or `a:b` of a struct (2.3.10; 3.1.3 and 4.2.0 accept them)."""
 
 _INVALID_OPERATIONS = (
-    r"new table .+ already exists",  # a rename; 2.3.10, 4.2.0
-    r".* table not found$",  # 2.3.10, 4.2.0
-    r"table \S+ doesn't exist$",  # 3.1.3, not measured
-    # A rename into an unknown database; 2.3.10 ("Database … doesn't exist."), 4.2.0 ("database hive.…").
+    r"new table .+ already exists",  # a rename; 2.3.10, 3.1.3, 4.0.1, 4.2.0
+    r".* table not found$",  # 2.3.10, 3.1.3, 4.0.1, 4.2.0
+    r"Alter table in REMOTE database is not allowed$",  # also if the database does not exist; 4.0.1, 4.2.0
+    # A rename into an unknown database; 2.3.10, 3.1.3 ("Database … doesn't exist."), 4.0.1 ("Object database … does not
+    # exist."), 4.2.0 ("database hive.…").
     r"Unable to change partition or table\..*\bdatabase\b",
     r".* is not a valid object name$",  # 2.3.10, 4.2.0
     INCOMPATIBLE_COLUMNS,  # 2.3.10, 4.2.0

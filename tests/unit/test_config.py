@@ -96,9 +96,12 @@ def test_invalid_property_is_named_in_error(key, value):
 @pytest.mark.parametrize(
     ("scheme", "properties", "reason"),
     [
-        ("http", {config.AUTHENTICATION: "kerberos"}, "not supported over HTTP. Use one of none, plain, jwt"),
-        ("http", {config.AUTHENTICATION: "token", config.TOKEN: "x"}, "not supported over HTTP"),
-        ("http", {config.KERBEROS_AUTHENTICATION: "true"}, "not supported over HTTP"),
+        (
+            "http",
+            {config.AUTHENTICATION: "token", config.TOKEN: "x"},
+            "not supported over HTTP. Use one of none, kerberos, plain, jwt",
+        ),
+        ("http", {config.KERBEROS_AUTHENTICATION: "true", config.PROXY_USER: "bob"}, "it requires a uri"),
         ("http", {config.UGI: "me:staff"}, "groups cannot be sent over HTTP"),
         ("http", {config.TLS: "true"}, "the uri says http"),
         ("https", {config.TLS: "false"}, "the uri says https"),
@@ -109,6 +112,17 @@ def test_invalid_property_is_named_in_error(key, value):
 def test_property_that_does_not_fit_the_transport_is_rejected(scheme, properties, reason):
     with pytest.raises(InvalidPropertyError, match=reason):
         CatalogConfig.from_properties({"uri": f"{scheme}://localhost:9083", **properties})
+
+
+def test_service_of_kerberos_depends_on_the_transport():
+    for uri, more, service in (
+        ("thrift://a:1", {}, "hive"),
+        ("http://a:1", {}, "HTTP"),
+        ("https://a:1", {}, "HTTP"),
+        ("https://a:1", {config.KERBEROS_SERVICE_NAME: "hive"}, "hive"),
+    ):
+        properties = {"uri": uri, config.AUTHENTICATION: "kerberos", **more}
+        assert CatalogConfig.from_properties(properties).connection.credentials.service == service
 
 
 @pytest.mark.parametrize("authentication", ["none", "plain", "token"])

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from hive_views.errors import CommitFailedError, MetastoreError, NoSuchViewError
 from hive_views.metastore._thrift.hive_metastore.ttypes import NoSuchObjectException
+from hive_views.metastore.commit.invalid_requests import invalid_change
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.commit.view_commit import send_drop
 from hive_views.metastore.drift import Difference, find_damage, long_values, may_be_damaged
@@ -74,7 +75,9 @@ def swap_row(
                 time.sleep(pause)
                 current = _check_unchanged(store, expected)
             request.ensure_locked()
-            rejection = request.send(lambda: _alter(store, current, new), checked=new.table)
+            rejection = request.send(
+                lambda: _alter(store, current, new), invalid=invalid_change(store.client, current.name, new.table)
+            )
             if rejection is not None:
                 _resolve_swap(store, current, new, rejection, request)
             request.verify_lock_held()

@@ -13,7 +13,6 @@ authorizer, is not known: `ChangeRequest.confirm` finds out whether an error com
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -31,7 +30,6 @@ from hive_views.errors import (
     MetastoreUnavailableError,
 )
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
@@ -41,14 +39,12 @@ from hive_views.metastore.rejections import (
     may_be_check,
     proves_unchanged,
 )
-from hive_views.metastore.rows.row import METADATA_LOCATION, Row
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection, rejection_message
-from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
+from hive_views.metastore.transport.client import MetastoreClient
 
 _T = TypeVar("_T")
 _MAX_LONG_VALUES = 3
-_INVALID_NAME = "\n"
-"""A name that no release accepts."""
 
 
 class CommitPrecondition(NamedTuple):
@@ -160,19 +156,19 @@ class ChangeRequest:
         repeat: Callable[[], None] | None = None,
         *,
         may_repeat: bool = True,
-        checked: Table | None = None,
+        invalid: Callable[[], None] | None = None,
     ) -> Rejection | None:
         """Send the request until the server answers it; return its rejection, or None if it was applied.
 
         `repeat` sends it again, if that differs from the first time. Without `may_repeat` it is sent once, and a lost
-        reply raises a MetastoreConnectionLostError. `checked` is a row for `confirm`.
+        reply raises a MetastoreConnectionLostError. `invalid` is for `confirm`.
         """
         self._is_sent = True
         if self._lock is None and len(self._client.uris) > 1:
             self._server, _ = self._client.current_server()
         try:
             rejection = self._send_to_verified_server(call)
-            self.confirm(rejection, checked)
+            self.confirm(rejection, invalid)
             return rejection
         except MetastoreConnectionLostError:
             if not may_repeat:
@@ -190,22 +186,17 @@ class ChangeRequest:
         except LockError as error:
             raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
 
-    def confirm(self, rejection: Rejection | None, checked: Table | None) -> None:
+    def confirm(self, rejection: Rejection | None, invalid: Callable[[], None] | None) -> None:
         """Determine whether a check of the server, in front of its transaction, rejected the only request.
 
-        The row `checked` is sent as a rename to an invalid name. A server calls its pre-event listeners, then rejects
-        the name, and only then begins a transaction (2.3.10, 3.1.3, 4.2.0). So if it answers as before, the answer
-        comes from a listener. A repetition of the request would not show that: while a COMMIT is delayed, Hive 4.2.0
-        fails each time with "One or more instances could not be made persistent".
+        `invalid` sends an invalid request of the same kind (`invalid_requests`). The same answer to it comes from a
+        check. A repetition of the request would not show that: while a COMMIT is delayed, Hive 4.2.0 fails each time
+        with "One or more instances could not be made persistent".
         """
-        if rejection is None or checked is None or not may_be_check(rejection):
+        if rejection is None or invalid is None or not may_be_check(rejection):
             return
-        invalid = copy.copy(checked)
-        invalid.tableName = _INVALID_NAME
-        # A server that accepted the name would still reject the change, by the location that the row does not have.
-        context = {EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: _INVALID_NAME}
         try:
-            self._client.alter_table(*self._name.identifier, invalid, context)
+            invalid()
         except DECLARED_REJECTIONS as answer:
             if answer == rejection:
                 self._has_failed = False

@@ -9,7 +9,8 @@ so both are translated, by class name.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -18,26 +19,41 @@ from pyiceberg.exceptions import CommitFailedException
 
 from hive_views.config import CatalogConfig
 from hive_views.errors import (
+    CommitFailedError,
+    CommitStateUnknownError,
     LockError,
     MetastoreConnectionLostError,
     MetastoreError,
     MetastoreRefusedError,
     MetastoreUnavailableError,
+    NoSuchNamespaceError,
     NoSuchTableError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
 )
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
+from hive_views.metastore.commit.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
-from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock
+from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock, hold_lock
 from hive_views.metastore.rejections import (
     are_columns_incompatible,
     are_columns_unreadable,
     denial_error,
     is_cas_rejection,
 )
-from hive_views.metastore.rows.row import METADATA_LOCATION, PREVIOUS_METADATA_LOCATION, UUID
+from hive_views.metastore.rows.row import (
+    METADATA_LOCATION,
+    PREVIOUS_METADATA_LOCATION,
+    UUID,
+    Row,
+    RowKind,
+    read_row,
+    row_kind,
+)
+from hive_views.metastore.store import DECLARED_REJECTIONS, Rejection
 from hive_views.metastore.transport.client import EXPECTED_PARAMETER_KEY, EXPECTED_PARAMETER_VALUE, MetastoreClient
 
 _NO_LOCK_ID = 0
@@ -91,6 +107,7 @@ class PyIcebergClient:
                     name,
                     lambda: self._client.create_table(table),
                     lambda: self._is_applied(table, None),
+                    invalid=invalid_create(self._client, table),
                 )
             except ttypes.AlreadyExistsException as error:
                 # The server may have retried internally, and others may have renamed the row of the first attempt.
@@ -101,7 +118,7 @@ class PyIcebergClient:
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Any, environment_context: Any
     ) -> None:
-        """Change a row; a table commit becomes a compare-and-swap with the previous metadata location in the new row.
+        """Commit a change of a table: a compare-and-swap with the previous metadata location in the new row.
 
         A server compares columns by position and rejects other types (hive.metastore.disallow.incompatible.col.type.
         changes, on by default), and Hive 2.3 rejects types that it cannot parse. Then the columns are removed from the
@@ -110,16 +127,12 @@ class PyIcebergClient:
         # Fields that PyIceberg's stubs do not have are copied from the row that PyIceberg received.
         origin: Any = getattr(new_tbl, "hive_views_origin", None)
         table = _translate(new_tbl, ttypes, into=copy.copy(origin))
-        old_name, name = ViewName(dbname, tbl_name), ViewName(table.dbName, table.tableName)
+        name = ViewName(dbname, tbl_name)
         context = dict(environment_context.properties or {})
         previous = (table.parameters or {}).get(PREVIOUS_METADATA_LOCATION)
-        is_rename = name != old_name
-        if previous and not is_rename:
+        if previous:
             context.update({EXPECTED_PARAMETER_KEY: METADATA_LOCATION, EXPECTED_PARAMETER_VALUE: previous})
-        with _TranslatedErrors(self._client, "alter_table", old_name, table, is_rename=is_rename):
-            if is_rename:
-                self._alter(old_name, table, context, lambda: self._is_renamed(old_name, table))
-                return
+        with _TranslatedErrors(self._client, "alter_table", name, table):
             try:
                 self._alter(name, table, context, lambda: self._is_applied(table, previous))
             except (ttypes.InvalidOperationException, ttypes.MetaException) as error:
@@ -141,6 +154,52 @@ class PyIcebergClient:
         is_replaceable = are_columns_incompatible(error) and self._may_replace_columns(row.parameters or {})
         return is_replaceable or are_columns_unreadable(error)
 
+    def rename_row(self, name: ViewName, target: ViewName) -> Row:
+        """Give a table another name, and return its row with it.
+
+        The request has the whole row, so that a commit in between would be lost: the row is read under the lock of
+        commits, and a server that can compare and swap rejects the request if its metadata location has changed.
+        """
+        with self._locked(name):
+            row = self._client.get_table(*name.identifier)
+            if row is None or row_kind(row) is not RowKind.ICEBERG_TABLE:
+                raise NoSuchTableError(str(name), "dropped concurrently")
+            renamed = copy.copy(row)
+            renamed.dbName, renamed.tableName = target.identifier
+            context = {"DO_NOT_UPDATE_STATS": "true", EXPECTED_PARAMETER_KEY: METADATA_LOCATION}
+            context[EXPECTED_PARAMETER_VALUE] = row.parameters[METADATA_LOCATION]
+            try:
+                self._alter(name, renamed, context, lambda: self._is_renamed(name, renamed))
+            except DECLARED_REJECTIONS as error:
+                raise self._rename_rejection(name, target, error) from error
+            except MetastoreConnectionLostError as error:
+                raise CommitStateUnknownError(str(name), None, str(error)) from error
+            return read_row(renamed)
+
+    def _rename_rejection(self, name: ViewName, target: ViewName, rejection: Rejection) -> Exception:
+        """Return the error for a rename that the server certainly refused, by the rows and databases that exist.
+
+        A server refuses it with InvalidOperationException whatever the reason is, and the texts differ between releases
+        (2.3.10, 3.1.3, 4.0.1, 4.2.0).
+        """
+        if is_denial(rejection):
+            return denial_error(self._client, "alter_table", str(name), rejection, "rename")
+        if is_cas_rejection(rejection):
+            return CommitFailedError(str(name), "it was changed concurrently. Repeat the rename")
+        try:
+            source = self._client.get_table(*name.identifier)
+            if source is None:
+                return NoSuchTableError(str(name), "dropped concurrently")
+            taken = self._client.get_table(*target.identifier)
+            if taken is not None:
+                return name_taken_error(name, target, read_row(taken))
+            self._client.get_database(target.database)
+        except NoSuchNamespaceError as missing:
+            return missing
+        except MetastoreError:
+            pass  # the server's message has the reason
+        return MetastoreRefusedError("alter_table", f"{name} was not changed: {_message(rejection)}")
+
     def drop_row(self, row: ttypes.Table) -> None:
         """Remove a row that was read just now; the server never deletes data.
 
@@ -150,7 +209,7 @@ class PyIcebergClient:
         with _TranslatedErrors(self._client, "drop_table", name):
             request = ChangeRequest(self._client, self._config, name, is_conditional=False)
             rejection = request.send_once(lambda: self._client.drop_table(*name.identifier))
-            request.confirm(rejection, row)
+            request.confirm(rejection, invalid_change(self._client, name, row))
             if rejection is None:
                 return
             if isinstance(rejection, ttypes.NoSuchObjectException) and not request.may_be_applied:
@@ -196,7 +255,8 @@ class PyIcebergClient:
                     ) from None
                 send()
 
-        self._change("alter_table", name, send_to_verified_server, read_outcome, checked=table)
+        invalid = invalid_change(self._client, name, table)
+        self._change("alter_table", name, send_to_verified_server, read_outcome, invalid=invalid)
 
     def _change(
         self,
@@ -205,11 +265,11 @@ class PyIcebergClient:
         call: Callable[[], None],
         read_outcome: Callable[[], bool | None],
         *,
-        checked: Any = None,
+        invalid: Callable[[], None],
     ) -> None:
         """Send a change once, under the lock of its commit if there is one, and determine its outcome.
 
-        `checked` is a row for `ChangeRequest.confirm`.
+        `invalid` is for `ChangeRequest.confirm`.
         """
         lock = next((lock for locked_name, lock in list(self._locks.values()) if locked_name == name), None)
         request = ChangeRequest(self._client, self._config, name, lock=lock)
@@ -217,7 +277,7 @@ class PyIcebergClient:
         failure: Exception | None
         try:
             failure = request.send_once(call)
-            request.confirm(failure, checked)
+            request.confirm(failure, invalid)
         except MetastoreConnectionLostError as error:
             failure = error
         if failure is not None:
@@ -265,11 +325,12 @@ class PyIcebergClient:
         return False if locations[0] == previous else None
 
     def _is_renamed(self, old_name: ViewName, table: Any) -> bool | None:
-        """Return whether the row has its new name, and no longer the old one."""
+        """Return whether the row has its new name, and no longer the old one; None if it was changed concurrently."""
         is_at_target = self._is_applied(table, None)
         row = self._client.get_table(*old_name.identifier)
-        if row is not None and (row.parameters or {}).get(UUID) == table.parameters.get(UUID):
-            return False
+        parameters = (row.parameters or {}) if row is not None else {}
+        if row is not None and parameters.get(UUID) == table.parameters.get(UUID):
+            return False if parameters.get(METADATA_LOCATION) == table.parameters.get(METADATA_LOCATION) else None
         return is_at_target or None
 
     # -- Locks ------------------------------------------------------------------------------------------------------
@@ -291,6 +352,19 @@ class PyIcebergClient:
         self._locks[lock.lock_id] = (name, lock)
         return pyiceberg_types.LockResponse(lockid=lock.lock_id, state=pyiceberg_types.LockState.ACQUIRED)
 
+    @contextmanager
+    def _locked(self, name: ViewName) -> Iterator[None]:
+        """Hold the lock of commits on a table for the body of a `with` statement; only errors of this package pass."""
+        if not self._config.lock.enabled and self._is_cas_verified(name.database):
+            yield
+            return
+        with hold_lock(self._client, self._config.lock, name) as lock:
+            self._locks[lock.lock_id] = (name, lock)
+            try:
+                yield
+            finally:
+                del self._locks[lock.lock_id]
+
     def unlock(self, rqst: Any) -> None:
         """Release a lock that `lock` acquired; other ids are ignored."""
         _, lock = self._locks.pop(rqst.lockid, (None, None))
@@ -310,26 +384,17 @@ class _TranslatedErrors:
     Other exceptions become errors of this package, so that callers need not know two sets of stubs.
     """
 
-    def __init__(
-        self,
-        client: MetastoreClient,
-        method: str,
-        name: ViewName,
-        table: Any = None,
-        *,
-        is_rename: bool | None = None,
-    ) -> None:
-        """Prepare for a call on a table; PyIceberg catches InvalidOperationException around a rename and a drop.
+    def __init__(self, client: MetastoreClient, method: str, name: ViewName, table: Any = None) -> None:
+        """Prepare for a call on a table; `table` is the row of the request.
 
-        `table` is the row of the request. `is_rename` is None for other calls than alter_table.
+        PyIceberg catches InvalidOperationException around a drop.
         """
         self._client = client
         self._method = method
         self._name = name
         self._table = table
-        self._operation = "rename" if is_rename else None
         self._refused: tuple[type[Exception], ...] = (ttypes.MetaException, ttypes.InvalidObjectException)
-        if is_rename is False:
+        if method == "alter_table":
             self._refused += (ttypes.InvalidOperationException,)
 
     def __enter__(self) -> None: ...
@@ -338,7 +403,7 @@ class _TranslatedErrors:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, (ttypes.MetaException, ttypes.InvalidOperationException)) and is_denial(error):
-            denied = denial_error(self._client, self._method, str(self._name), error, self._operation)
+            denied = denial_error(self._client, self._method, str(self._name), error)
             raise self._refusal(denied) from error
         if error is not None and is_cas_rejection(error):
             raise CommitFailedException(_message(error)) from error
@@ -350,10 +415,15 @@ class _TranslatedErrors:
                 raise translated(getattr(error, "message", None)) from error
 
     def _refusal(self, error: MetastoreRefusedError) -> MetastoreRefusedError:
-        # The metadata file of a rename is the current one.
-        if self._table is not None and self._operation is None:
+        if self._table is not None:
             error.rejected_location = (self._table.parameters or {}).get(METADATA_LOCATION)
         return error
+
+
+def name_taken_error(source: ViewName, target: ViewName, row: Row) -> ViewAlreadyExistsError | TableAlreadyExistsError:
+    """Return the error for a rename of a table to a name that a row has."""
+    kind, error = ("View", ViewAlreadyExistsError) if row.kind.is_view else ("Table", TableAlreadyExistsError)
+    return error(str(target), f"Cannot rename {source} to {target}. {kind} already exists")
 
 
 def _message(error: BaseException) -> str:

@@ -43,6 +43,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
+from hive_views.metastore.commit.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
 from hive_views.metastore.commit.verification import is_commit_applied
 from hive_views.metastore.commit.view_properties import check_location
@@ -241,7 +242,9 @@ def _is_renamed_back(store: MetastoreStore, renamed: Row, name: ViewName) -> boo
 def _send_rename(store: MetastoreStore, current: Row, target: ViewName, request: ChangeRequest) -> Row:
     table = renamed_row(current, target)
     request.ensure_locked()
-    rejection = request.send(lambda: _alter(store, current, table), checked=table)
+    rejection = request.send(
+        lambda: _alter(store, current, table), invalid=invalid_change(store.client, current.name, table)
+    )
     if rejection is not None:
         _resolve_rename(store, current, target, rejection, request)
     request.verify_lock_held()
@@ -304,7 +307,12 @@ def _send_create(
 
     rejection: Rejection | None = None
     try:
-        rejection = request.send(lambda: store.client.create_table(table), create_again, may_repeat=request.has_lock)
+        rejection = request.send(
+            lambda: store.client.create_table(table),
+            create_again,
+            may_repeat=request.has_lock,
+            invalid=invalid_create(store.client, table),
+        )
         if rejection is None:
             return
     except MetadataFileError as error:
@@ -343,7 +351,7 @@ def _send_swap(
 ) -> None:
     """Swap the metadata location in the row."""
     name = base.row.name
-    rejection = request.send(lambda: _alter(store, base.row, table), checked=table)
+    rejection = request.send(lambda: _alter(store, base.row, table), invalid=invalid_change(store.client, name, table))
     if rejection is None:
         return
     # The server may have applied the request in its first attempt and rejected its own retry (Iceberg #17074).
@@ -431,7 +439,7 @@ def send_drop(
             raise NoSuchObjectException(f"{name} is gone")
         drop()
 
-    rejection = request.send(drop, drop_again, checked=row.table)
+    rejection = request.send(drop, drop_again, invalid=invalid_change(store.client, name, row.table))
     if rejection is None:
         return
     if isinstance(rejection, NoSuchObjectException) and not request.may_be_applied:

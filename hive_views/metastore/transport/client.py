@@ -601,6 +601,9 @@ class MetastoreClient:
                 raise MetastoreAuthenticationError(method, error.reason, error.step, uri=connection.uri) from error
             except (OSError, EOFError) as error:
                 connection.close()
+                if isinstance(error, SecurityFailure) and not transport.request_left:
+                    # Over HTTP each request authenticates, for example with a ticket that has expired.
+                    raise MetastoreAuthenticationError(method, str(error), error.step, uri=connection.uri) from error
                 self._pool.forget(connection.uri)
                 if is_new:
                     self._pool.distrust(connection.uri)

@@ -20,9 +20,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport
 
-from hive_views.config import ConnectionConfig, SecretCredentials, split_uri
+from hive_views.config import ConnectionConfig, split_uri
 from hive_views.metastore.transport.failures import TLS_ALERT, SecurityFailure
-from hive_views.metastore.transport.principals import jwt_subject
 from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism, negotiate
 
 if TYPE_CHECKING:
@@ -297,8 +296,9 @@ class Connection:
                 # Imported for HTTP only: http.client takes 3 ms.
                 from hive_views.metastore.transport.http_layer import http_layer
 
-                connection.transport.use_http(http_layer(host, port, path, config))
-                connection.user = _user_of_requests(config)
+                layer = http_layer(host, port, path, config)
+                connection.transport.use_http(layer)
+                connection.user = layer.authorization.user
             elif config.credentials is not None:
                 sasl_mechanism = mechanism(config.credentials, host)
                 with _handshake_errors(f"authenticate ({sasl_mechanism.name})", _AUTHENTICATION_HINT, config):
@@ -327,14 +327,6 @@ class Connection:
     def close(self) -> None:
         """Close the connection; closing twice does nothing."""
         self.transport.close()
-
-
-def _user_of_requests(config: ConnectionConfig) -> str | None:
-    """Return the user in the headers of HTTP requests."""
-    credentials = config.credentials
-    if not isinstance(credentials, SecretCredentials):
-        return config.user
-    return jwt_subject(credentials.secret.current().strip()) if credentials.kind == "jwt" else credentials.user
 
 
 _AUTHENTICATION_HINT = "Perhaps it waits for its directory (LDAP) or KDC; see its log"

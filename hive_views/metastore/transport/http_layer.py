@@ -1,7 +1,7 @@
 """HTTP between Thrift and the socket: one POST per request (Hive 4, `metastore.server.thrift.transport.mode=http`).
 
 The connection is kept between requests. The user of a request is in its headers, as Hive's client sends it: a JSON Web
-Token, a password for gateways with basic authentication, or only the name (`x-actor-username`).
+Token, or only the name (`x-actor-username`); for gateways a password or a Kerberos token.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDisconnected
-from typing import cast
+from typing import Protocol, cast
 
-from hive_views.config import ConnectionConfig, SecretCredentials
+from hive_views.config import ConnectionConfig, KerberosCredentials, SecretCredentials
 from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
+from hive_views.metastore.transport.kerberos import Negotiation
+from hive_views.metastore.transport.principals import jwt_subject
 
 DEFAULT_PATH = "/metastore"
 """The path where Hive's server has the metastore by default (metastore.server.thrift.http.path)."""
@@ -24,24 +26,69 @@ MAX_BODY_BYTES = 1024 * 1024 * 1024
 
 _CHUNK = 64 * 1024
 _MAX_ERROR_TEXT, _MAX_PAGE = 300, 10_000
-_MECHANISMS = {"jwt": "JWT", "plain": "Basic"}
+
+
+class Authorization(Protocol):
+    """How the user of a request proves who it is."""
+
+    name: str
+    """The name of the authentication for messages."""
+    user: str | None
+    """The user whom the server sees; None if that is unknown."""
+
+    def header(self) -> str:
+        """Return the value of the header `Authorization` for one request; an empty text sends none."""
+
+    def check(self, challenges: Sequence[str]) -> None:
+        """Check the headers `WWW-Authenticate` of a response with status 200."""
+
+
+class _UserName:
+    """No proof: the server takes the user of the header `x-actor-username`."""
+
+    name = "user name"
+
+    def __init__(self, user: str | None) -> None:
+        self.user = user
+
+    def header(self) -> str:
+        return ""
+
+    def check(self, challenges: Sequence[str]) -> None:
+        """Accept any response."""
+
+
+class _Secret(_UserName):
+    """A password or a JSON Web Token, which is read for each request, because it may be renewed."""
+
+    def __init__(self, credentials: SecretCredentials) -> None:
+        secret = credentials.secret.current()
+        super().__init__(jwt_subject(secret.strip()) if credentials.kind == "jwt" else credentials.user)
+        self._credentials = credentials
+        self.name = "JWT" if credentials.kind == "jwt" else "Basic"
+
+    def header(self) -> str:
+        secret = self._credentials.secret.current()
+        if self._credentials.kind == "jwt":
+            return f"Bearer {_header_value(secret.strip())}"
+        pair = f"{self._credentials.user}:{secret}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
 
 
 class HttpLayer:
     """Wraps each request into a POST and unwraps its response; see `Layer`."""
 
-    def __init__(self, head: Callable[[], str], mechanism: str) -> None:
-        """Create a layer.
-
-        `head` returns the request line with the headers, `mechanism` is the name of the authentication for messages.
-        """
+    def __init__(self, head: str, authorization: Authorization) -> None:
+        """Create a layer; `head` is the request line with the headers that all requests have."""
         self._head = head
-        self._mechanism = mechanism
+        self.authorization = authorization
         self.is_reusable = True
         """Whether the server keeps the connection for another request."""
 
     def outgoing(self, data: bytes) -> bytes:
-        return f"{self._head()}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
+        value = self.authorization.header()
+        authorization = f"Authorization: {value}\r\n" if value else ""
+        return f"{self._head}{authorization}Content-Length: {len(data)}\r\n\r\n".encode("latin-1") + data
 
     def incoming(self, receive: Callable[[int], bytes], max_bytes: int) -> bytes:
         """Receive a whole response, since it may end after the Thrift message; see `Layer`."""
@@ -59,6 +106,7 @@ class HttpLayer:
             raise ConnectionError(f"its answer is incomplete: {error!r}") from error
         if response.status != 200:
             raise self._failure(response, body)
+        self.authorization.check(response.headers.get_all("WWW-Authenticate") or ())
         self.is_reusable = not response.will_close
         return body
 
@@ -82,7 +130,11 @@ class HttpLayer:
         text = " ".join(text.split())[:_MAX_ERROR_TEXT]
         answer = f"{response.status} {response.reason}{f' ({text})' if text else ''}"
         if response.status in (401, 403, 407):
-            return HttpRejection(f"the server answered {answer}", f"authenticate ({self._mechanism})")
+            schemes = {
+                text.split(None, 1)[0] for text in response.headers.get_all("WWW-Authenticate") or () if text.strip()
+            }
+            offer = f". It expects {' or '.join(sorted(schemes))}" if schemes else ""
+            return HttpRejection(f"the server answered {answer}{offer}", f"authenticate ({self.authorization.name})")
         if 300 <= response.status < 400 or response.status in (404, 405):
             return HttpRejection(
                 f"the server answered {answer}. Check the path of the uri: Hive's default is {DEFAULT_PATH}", None
@@ -124,26 +176,18 @@ def http_layer(host: str, port: str, path: str, config: ConnectionConfig) -> Htt
         "Content-Type: application/x-thrift",
         "Accept: application/x-thrift",
     ]
-    if config.user is not None:
-        lines.append(f"x-actor-username: {_header_value(config.user)}")
-    credentials = config.credentials
-    if not isinstance(credentials, SecretCredentials):
-        return HttpLayer(lambda: "".join(f"{line}\r\n" for line in lines), "user name")
-
-    def head() -> str:
-        # A token is read for each request, because it may be renewed while the connection is kept.
-        return "".join(f"{line}\r\n" for line in (*lines, f"Authorization: {_authorization(credentials)}"))
-
-    head()  # an invalid token is an error now
-    return HttpLayer(head, _MECHANISMS[credentials.kind])
+    authorization = _authorization(config, host)
+    authorization.header()  # an invalid token is an error now
+    user = authorization.user if isinstance(authorization, Negotiation) else config.user
+    if user is not None:
+        lines.append(f"x-actor-username: {_header_value(user)}")
+    return HttpLayer("".join(f"{line}\r\n" for line in lines), authorization)
 
 
-def _authorization(credentials: SecretCredentials) -> str:
-    secret = credentials.secret.current()
-    if credentials.kind == "jwt":
-        return f"Bearer {_header_value(secret.strip())}"
-    pair = f"{credentials.user}:{secret}".encode()
-    return f"Basic {base64.b64encode(pair).decode()}"
+def _authorization(config: ConnectionConfig, host: str) -> Authorization:
+    if isinstance(config.credentials, KerberosCredentials):
+        return Negotiation(config.credentials, host)
+    return _UserName(config.user) if config.credentials is None else _Secret(config.credentials)
 
 
 def _header_value(value: str) -> str:

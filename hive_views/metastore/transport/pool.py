@@ -39,9 +39,9 @@ class ConnectionPool:
         self._capabilities: dict[str, dict[str, bool]] = {}
         self._preferred = 0
         self._closed = False
-        credentials = config.credentials
+        credentials = None if config.is_http else config.credentials
         self.tokens = DelegationTokens(config, credentials) if isinstance(credentials, KerberosCredentials) else None
-        """The delegation tokens that the Kerberos user gets; None without Kerberos."""
+        """The delegation tokens that the Kerberos user gets; None without Kerberos, and over HTTP."""
         self._acts_for_another = isinstance(credentials, KerberosCredentials) and credentials.proxy_user is not None
         _pools.add(self)
 

@@ -1,4 +1,4 @@
-"""SASL for metastore connections: Thrift's negotiation, Kerberos, delegation tokens, user and password.
+"""SASL for metastore connections: Thrift's negotiation, delegation tokens, user and password; Kerberos is `kerberos`.
 
 The negotiation is that of Thrift's TSaslTransport: one byte of status, four bytes of length, the message. Afterwards
 every frame is preceded by its length, and is signed or encrypted if both sides agreed on that.
@@ -15,11 +15,12 @@ import socket
 import struct
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
-from hive_views.config import KEYTAB_FILE, KEYTAB_PRINCIPAL, KerberosCredentials, Keytab, SecretCredentials
+from hive_views.config import KerberosCredentials, SecretCredentials
 from hive_views.kerberos_names import Rule, short_name
 from hive_views.metastore.transport.failures import TLS_ALERT, SecurityFailure
+from hive_views.metastore.transport.kerberos import Kerberos
 from hive_views.metastore.transport.principals import token_owner
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
@@ -33,9 +34,6 @@ MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 _HEADER = struct.Struct("!BI")
 _LENGTH = struct.Struct("!I")
-
-_AUTH, _INTEGRITY, _PRIVACY = 1, 2, 4
-"""The protection of frames: none, a signature, encryption (RFC 4752, section 3.3)."""
 
 
 class Mechanism(Protocol):
@@ -126,132 +124,6 @@ class Token(Plain):
             f'charset=utf-8,username="{self._user}",realm="{realm}",nonce="{nonce}",nc=00000001,cnonce="{client_nonce}",'
             f'digest-uri="{self._uri}",response={proof("AUTHENTICATE")},qop=auth'
         ).encode()
-
-
-class Kerberos:
-    """Kerberos tickets (GSSAPI, RFC 4752), with the package `gssapi` and MIT's library.
-
-    The metastore's principal is by default `service/host`, with the host of its URI.
-    """
-
-    name = "GSSAPI"
-
-    def __init__(self, credentials: KerberosCredentials, host: str) -> None:
-        try:
-            import gssapi
-        except ImportError as error:
-            raise SecurityFailure(
-                "load Kerberos", f"the package gssapi cannot be used ({error}): pip install 'hive_views[kerberos]'"
-            ) from error
-        library: Any = gssapi
-        self._gssapi = library
-        self._service = f"{credentials.service}/{host}"
-        target = library.Name(f"{credentials.service}@{host}", library.NameType.hostbased_service)
-        if credentials.service_principal is not None:
-            self._service = credentials.service_principal.replace("_HOST", host.lower())
-            target = library.Name(self._service, library.NameType.kerberos_principal)
-        self._rules = credentials.name_rules
-        self._limit = 0
-        self._level = _AUTH
-        self._is_agreed = False
-        flags = library.RequirementFlag
-        self._context = library.SecurityContext(
-            name=target,
-            usage="initiate",
-            mech=library.MechType.kerberos,
-            creds=None if credentials.keytab is None else _from_keytab(library, credentials.keytab),
-            flags=[
-                flags.mutual_authentication,
-                flags.integrity,
-                flags.confidentiality,
-                flags.out_of_sequence_detection,
-            ],
-        )
-
-    @property
-    def user(self) -> str | None:
-        principal = str(self._context.initiator_name)
-        kerberos = self._gssapi.MechType.kerberos
-        # The name without a realm gets the default realm of krb5.conf.
-        default = self._gssapi.Name("x", self._gssapi.NameType.user).canonicalize(kerberos)
-        return short_name(principal, self._rules, str(default).partition("@")[2])
-
-    def respond(self, challenge: bytes) -> bytes:
-        try:
-            if not self._context.complete:
-                step = f"get a ticket for {self._service}" if not challenge else f"check {self._service}"
-                token: bytes | None = self._context.step(challenge or None)
-                return token or b""
-            step = "agree on protection"
-            return b"" if self._is_agreed else self._agree(self._context.unwrap(challenge).message)
-        except self._gssapi.exceptions.GSSError as error:
-            raise SecurityFailure(step, _explain(error)) from error
-
-    def _agree(self, offer: bytes) -> bytes:
-        """Choose the strongest protection that the server offers (RFC 4752, section 3.1)."""
-        if len(offer) != 4:
-            raise SecurityFailure("agree on protection", "the server's offer is malformed")
-        self._level = next((level for level in (_PRIVACY, _INTEGRITY, _AUTH) if offer[0] & level), 0)
-        if not self._level:
-            raise SecurityFailure("agree on protection", f"the server offers no known one ({offer[0]})")
-        self._limit = self._context.get_wrap_size_limit(
-            int.from_bytes(offer[1:], "big") or 65536, self._level == _PRIVACY
-        )
-        self._is_agreed = True
-        size = 0 if self._level == _AUTH else 0xFFFFFF
-        choice: bytes = self._context.wrap(bytes([self._level]) + size.to_bytes(3, "big"), False).message
-        return choice
-
-    def wrap(self, data: bytes) -> list[bytes]:
-        if self._level == _AUTH:
-            return [data]
-        parts = (data[start : start + self._limit] for start in range(0, len(data), self._limit))
-        try:
-            return [self._context.wrap(part, self._level == _PRIVACY).message for part in parts]
-        except self._gssapi.exceptions.GSSError as error:
-            # Usually the ticket has expired: a new connection either reports that or uses a new ticket.
-            raise ConnectionError(f"the request cannot be encrypted: {error}") from error
-
-    def unwrap(self, frame: bytes) -> bytes:
-        if self._level == _AUTH:
-            return frame
-        try:
-            unwrapped = self._context.unwrap(frame)
-        except self._gssapi.exceptions.GSSError as error:
-            raise ConnectionError(f"a frame of the answer was changed in transit: {error}") from error
-        if self._level == _PRIVACY and not unwrapped.encrypted:
-            raise ConnectionError("a frame of the answer is not encrypted, although encryption was agreed on")
-        data: bytes = unwrapped.message
-        return data
-
-
-_EXPIRED = 2529638944
-"""The minor code of an expired ticket (MIT's KRB5KRB_AP_ERR_TKT_EXPIRED)."""
-
-
-def _explain(error: Any) -> str:
-    reason = " ".join(str(error).split())
-    if error.min_code == _EXPIRED:
-        return (
-            f"the ticket has expired ({reason}). `kinit` gets a new one, `kinit -R` renews one; programs that run "
-            f"longer than a ticket lasts connect with a keytab ({KEYTAB_FILE}, {KEYTAB_PRINCIPAL})"
-        )
-    return f"{reason}. `klist` shows your tickets, `kinit` gets one"
-
-
-def _from_keytab(library: Any, keytab: Keytab) -> Any:
-    """Return credentials whose tickets the library gets and renews by a keytab, in a cache of this process."""
-    cache = hashlib.sha256(f"{keytab.principal} {keytab.file}".encode()).hexdigest()[:16]
-    store = {"client_keytab": keytab.file, "ccache": f"MEMORY:hive_views_{cache}"}
-    try:
-        name = library.Name(keytab.principal, library.NameType.kerberos_principal)
-        return library.Credentials(usage="initiate", name=name, store=store)
-    except library.exceptions.GSSError as error:
-        reason = " ".join(str(error).split())
-        raise SecurityFailure(
-            f"get a ticket for {keytab.principal} with its keytab",
-            f"{reason}. `klist -k {keytab.file}` shows the principals in the keytab",
-        ) from error
 
 
 def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -> Mechanism:

@@ -7,7 +7,8 @@ Hive's `main` listens on all addresses in this mode (4.0.1 and 4.2.0 have no set
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -64,49 +65,81 @@ def _serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: flo
     return port
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What a gateway thinks of a request."""
+
+    user: str | None
+    """The user whom it names to the metastore; None answers 401."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of its response."""
+
+
+Check = Callable[[str | None], Verdict]
+"""Judges the header `Authorization` of a request."""
+
+
+def basic(user: str, password: str) -> Check:
+    """Return the check of a password."""
+    expected = f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+    return lambda authorization: Verdict("gateway" if authorization == expected else None)
+
+
 class Gateway:
-    """An HTTP gateway in front of a metastore: checks a password, and injects faults into chosen calls.
+    """An HTTP gateway in front of a metastore: checks who sends a request, and injects faults into chosen calls.
 
     Args:
         target: The port of the metastore.
-        user_and_password: What requests must have in their header `Authorization`, as `user:password`.
+        check: Judges each request.
     """
 
-    def __init__(self, target: int, user_and_password: str) -> None:
+    def __init__(self, target: int, check: Check) -> None:
         self.faults: dict[str, str] = {}
         """By method, the fault of its next call: `reply lost`, `refused` (status 401), `failed` (status 503 after the
-        metastore answered), `cut` (half of the body)."""
+        metastore answered), `cut` (half of the body), `other headers` (those of the previous response)."""
         self.calls: list[str] = []
         """The methods of the calls."""
+        self.previous: Mapping[str, str] = {}
+        """The headers of the previous verdict."""
+        self.connections = 0
+        """The number of connections that clients opened."""
         gateway = self
-        expected = f"Basic {base64.b64encode(user_and_password.encode()).decode()}"
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                gateway.connections += 1
 
             def do_POST(self) -> None:
                 request = self.rfile.read(int(self.headers["Content-Length"]))
                 method = request[8 : 8 + int.from_bytes(request[4:8], "big")].decode()
                 gateway.calls.append(method)
                 fault = gateway.faults.pop(method, None)
-                if self.headers["Authorization"] != expected or fault == "refused":
-                    self._answer(401, b"who are you?")
+                verdict = check(self.headers["Authorization"])
+                if verdict.user is None or fault == "refused":
+                    self._answer(401, b"who are you?", verdict.headers)
                     return
                 upstream = HTTPConnection(LOOPBACK, target, timeout=60)
-                headers = {"Content-Type": "application/x-thrift", "x-actor-username": "gateway"}
-                upstream.request("POST", self.path, request, headers)
+                named = {"Content-Type": "application/x-thrift", "x-actor-username": verdict.user}
+                upstream.request("POST", self.path, request, named)
                 answer = upstream.getresponse()
                 body = answer.read()
                 upstream.close()
                 if fault == "reply lost":
                     self.close_connection = True
                 elif fault == "failed":
-                    self._answer(503, b"busy")
+                    self._answer(503, b"busy", {})
                 else:
-                    self._answer(answer.status, body, len(body) // 2 if fault == "cut" else None)
+                    headers = gateway.previous if fault == "other headers" else verdict.headers
+                    self._answer(answer.status, body, headers, len(body) // 2 if fault == "cut" else None)
+                gateway.previous = verdict.headers
 
-            def _answer(self, status: int, body: bytes, keep: int | None = None) -> None:
+            def _answer(self, status: int, body: bytes, headers: Mapping[str, str], keep: int | None = None) -> None:
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body[:keep])

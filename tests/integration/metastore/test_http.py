@@ -18,7 +18,7 @@ from hive_views import HiveViewCatalog
 from hive_views.errors import MetastoreAuthenticationError, MetastoreError
 from tests.conftest import CACHE
 from tests.faults.observer import until
-from tests.integration.metastore.http_server import Gateway, HttpMetastore
+from tests.integration.metastore.http_server import Gateway, HttpMetastore, basic
 from tests.integration.metastore.test_security import PASSWORD, USER, certificates, owners, refused, use
 
 __all__ = ["certificates"]
@@ -69,7 +69,7 @@ def jwt_metastore(
 
 @pytest.fixture
 def gateway(http_metastore: HttpMetastore) -> Iterator[Gateway]:
-    with Gateway(http_metastore.port, f"{USER}:{PASSWORD}") as running:
+    with Gateway(http_metastore.port, basic(USER, PASSWORD)) as running:
         yield running
 
 

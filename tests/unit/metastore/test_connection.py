@@ -27,7 +27,7 @@ from hive_views.errors import (
 from hive_views.metastore.transport import connection as module
 from hive_views.metastore.transport.client import MAX_SENDS, MetastoreClient
 from hive_views.metastore.transport.connection import Connection
-from hive_views.metastore.transport.sasl import Kerberos
+from hive_views.metastore.transport.kerberos import Kerberos
 
 Peer = Callable[[socket.socket], None]
 
