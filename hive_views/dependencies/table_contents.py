@@ -23,8 +23,7 @@ from hive_views.dependencies.table_findings import (
 )
 from hive_views.errors import MetastoreRefusedError
 from hive_views.identifiers import ViewName
-from hive_views.metastore._thrift.hive_metastore.ttypes import StorageDescriptor
-from hive_views.metastore.partitions import DEFAULT_PARTITION, Values, partition_storage, partition_values
+from hive_views.metastore.partitions import DEFAULT_PARTITION, PartitionFiles, Values, partition_files, partition_values
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.analysis.outcomes import Outcome
@@ -137,18 +136,18 @@ class TableChecker:
             with suppress(Exception):
                 self._of_files[row.name] = tuple(file_problems(self._store.files, row, directory))
 
-    def _stored(self, row: Row, names: Sequence[str]) -> tuple[StorageDescriptor, ...]:
-        """Return how partitions at both ends of their list are stored; the last one is enough for most formats."""
+    def _stored(self, row: Row, names: Sequence[str]) -> tuple[PartitionFiles, ...]:
+        """Return the files of partitions at both ends of their list; the last one is enough for most formats."""
         if not has_native_reader(row):
             names = names[-1:]
         elif len(names) > 2 * SAMPLE:
             names = [*names[:SAMPLE], *names[-SAMPLE:]]
-        return partition_storage(self._store.client, row, names) if names else ()
+        return partition_files(self._store.client, row, names) if names else ()
 
 
-def _format_findings(row: Row, stored: Sequence[StorageDescriptor]) -> Iterator[EngineFinding]:
+def _format_findings(row: Row, stored: Sequence[PartitionFiles]) -> Iterator[EngineFinding]:
     """Yield a finding if a table that Spark reads with its own reader has partitions of other formats."""
-    others = {descriptor.inputFormat for descriptor in stored if descriptor.inputFormat} - {row.input_format}
+    others = {files.input_format for files in stored if files.input_format} - {row.input_format}
     if others and has_native_reader(row):
         yield _finding(
             SPARK,

@@ -24,7 +24,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     Partition,
-    StorageDescriptor,
     Table,
 )
 from hive_views.metastore.rejections import rejection_error
@@ -91,13 +90,20 @@ def stored_partitions(client: MetastoreClient, row: Row, names: Sequence[str]) -
     return tuple(sorted(stored, key=lambda partition: partition.name))
 
 
-def partition_storage(client: MetastoreClient, row: Row, names: Sequence[str]) -> tuple[StorageDescriptor, ...]:
-    """Return how some partitions of a Hive table are stored."""
+class PartitionFiles(NamedTuple):
+    """Where the files of a partition are, and of what format."""
+
+    input_format: str | None
+    location: str | None
+
+
+def partition_files(client: MetastoreClient, row: Row, names: Sequence[str]) -> tuple[PartitionFiles, ...]:
+    """Return where the files of some partitions of a Hive table are."""
     try:
         partitions = client.get_partitions(row.name.database, row.name.name, names)
     except NoSuchObjectException as error:
         raise MetastoreRefusedError("get_partitions_by_names", f"{row.name}: {error.message}") from error
-    return tuple(item.sd for item in partitions if item.sd is not None)
+    return tuple(PartitionFiles(item.sd.inputFormat, item.sd.location) for item in partitions if item.sd is not None)
 
 
 def row_changed(row: Row) -> tuple[datetime | None, bool]:
