@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
@@ -47,6 +47,8 @@ from hive_views.spec.changes import AddVersion, Change, SetLocation, SetProperti
 from hive_views.spec.file_codec import METADATA_PATH
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import pyarrow as pa
     from pyiceberg.types import IcebergType
     from pyiceberg.view.metadata import ViewVersion

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from hive_views import __version__
 from hive_views.cli import exit_codes as exits
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.commands import (
     copying,
     databases,
@@ -183,12 +183,14 @@ dependencies.register(app, read_panel=_READ_PANEL, change_panel=_CHANGE_PANEL)
 sql.register(app, panel=_CHANGE_PANEL)
 bind(
     app,
-    "doctor",
-    diagnosis.doctor,
-    diagnosis.print_summary,
-    panel=_METASTORE_PANEL,
-    emit=diagnosis.print_finding,
-    has_failed=lambda report: report.level.value == "problem",
+    Command(
+        "doctor",
+        diagnosis.doctor,
+        diagnosis.print_summary,
+        panel=_METASTORE_PANEL,
+        emit=diagnosis.print_finding,
+        has_failed=lambda report: report.level.value == "problem",
+    ),
 )
 import_compare.register(importing.register(app, panel="Migrate views"))
 copying.register(app, panel="Migrate views")

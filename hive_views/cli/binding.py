@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 import typer
 
@@ -32,41 +33,39 @@ _AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document 
 _YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
-def bind(
-    app: typer.Typer,
-    name: str,
-    function: Callable[..., T],
-    render: Callable[[T], None],
-    *,
-    question: Callable[..., str] | None = None,
-    code: Callable[[T], ExitCode] | None = None,
-    has_failed: Callable[[T], bool] | None = None,
-    emit: Callable[[Any], None] | None = None,
-    panel: str | None = None,
-) -> None:
-    """Add a function to an application as a command.
+@dataclass(frozen=True)
+class Command(Generic[T]):
+    """A function that becomes a command."""
 
-    Args:
-        app: The application.
-        name: The command's name.
-        function: A function with typed parameters and a Google-style docstring, which describes the options that the
-            parameters' types (`Annotated[…, typer.Option(help=…)]`) do not describe.
-        render: Prints the result as text on stdout.
-        question: Returns, for the function's arguments (the catalog too, if it has that parameter), the question to
-            confirm before the function is called; empty for none. `--yes` confirms it, and is required without a
-            terminal.
-        code: Returns the exit code for a result; 0 by default.
-        has_failed: Instead of `code`: whether the exit code is 1.
-        emit: The value of a parameter `emit`, which prints parts of the result as they are available; None with
-            `--json`.
-        panel: The heading of the command in the list of commands.
-    """
+    name: str
+    """The command's name."""
+    function: Callable[..., T]
+    """A function with typed parameters and a Google-style docstring, which describes the options that the parameters'
+    types (`Annotated[…, typer.Option(help=…)]`) do not describe."""
+    render: Callable[[T], None]
+    """Prints the result as text on stdout."""
+    question: Callable[..., str] | None = field(default=None, kw_only=True)
+    """Returns, for the function's arguments (the catalog too, if it has that parameter), the question to confirm before
+    the function is called; empty for none. `--yes` confirms it, and is required without a terminal."""
+    code: Callable[[T], ExitCode] | None = field(default=None, kw_only=True)
+    """Returns the exit code for a result; 0 by default."""
+    has_failed: Callable[[T], bool] | None = field(default=None, kw_only=True)
+    """Instead of `code`: whether the exit code is 1."""
+    emit: Callable[[Any], None] | None = field(default=None, kw_only=True)
+    """The value of a parameter `emit`, which prints parts of the result as they are available; None with `--json`."""
+    panel: str | None = field(default=None, kw_only=True)
+    """The heading of the command in the list of commands."""
+
+
+def bind(app: typer.Typer, command: Command[T]) -> None:
+    """Add a command to an application."""
+    function, question, code = command.function, command.question, command.code
     signature = inspect.signature(function)
     hints = _hints(function)
     asks_with_catalog = question is not None and CATALOG in inspect.signature(question).parameters
     summary, helps = read_docstring(inspect.getdoc(function) or "")
 
-    def command(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
+    def run(context: typer.Context, as_json: bool, yes: bool = False, **arguments: Any) -> None:
         connection = context.ensure_object(ConnectionOptions)
         as_json = as_json or connection.as_json
         # Click before 8.3 accepts no default of an argument with several values but None.
@@ -74,7 +73,7 @@ def bind(
             key: signature.parameters[key].default if value is None else value for key, value in arguments.items()
         }
         if EMIT in signature.parameters:
-            arguments[EMIT] = None if as_json else emit
+            arguments[EMIT] = None if as_json else command.emit
 
         def confirm(*catalog: object) -> None:
             if question is not None and not yes and (text := question(*catalog, **arguments)):
@@ -92,8 +91,8 @@ def bind(
         if as_json:
             print_json(result)
         else:
-            render(result)
-        if has_failed is not None and has_failed(result):
+            command.render(result)
+        if command.has_failed is not None and command.has_failed(result):
             raise typer.Exit(ExitCode.FAILED)
         if code is not None and code(result) != ExitCode.OK:
             raise typer.Exit(code(result))
@@ -114,10 +113,10 @@ def bind(
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
         for key, annotation, default in own
     ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     first_sentence = re.split(r"\.\s", summary)[0].rstrip(".")
-    app.command(name, help=summary, short_help=first_sentence, rich_help_panel=panel)(command)
+    app.command(command.name, help=summary, short_help=first_sentence, rich_help_panel=command.panel)(run)
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:

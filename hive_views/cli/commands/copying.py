@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.connection import open_catalog
 from hive_views.cli.output import bar, print_line
 from hive_views.errors import UsageError
@@ -32,15 +32,17 @@ def register(app: typer.Typer, *, panel: str) -> None:
     group = typer.Typer(
         help="Copy views from or to another catalog, e.g. an Iceberg REST catalog.", no_args_is_help=True
     )
-    bind(group, "plan", plan_copies, _print_copies, has_failed=_has_failed)
-    bind(group, "run", run_copies, _print_copies, has_failed=_has_failed)
+    bind(group, Command("plan", plan_copies, _print_copies, has_failed=_has_failed))
+    bind(group, Command("run", run_copies, _print_copies, has_failed=_has_failed))
     bind(
         group,
-        "revert",
-        revert_copied,
-        _print_reverted,
-        has_failed=_has_failed_revert,
-        question=lambda journal, **_: f"Drop the copies that {journal} lists?",
+        Command(
+            "revert",
+            revert_copied,
+            _print_reverted,
+            has_failed=_has_failed_revert,
+            question=lambda journal, **_: f"Drop the copies that {journal} lists?",
+        ),
     )
     app.add_typer(group, name="copy", rich_help_panel=panel)
 

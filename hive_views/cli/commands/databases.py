@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.commands.writing import Properties, Text
 from hive_views.cli.connection import parse_properties
 from hive_views.cli.output import print_line
@@ -37,9 +37,12 @@ class ChangedDatabase:
 def register(app: typer.Typer, *, panel: str) -> None:
     """Add the commands to the command line, under a heading."""
     group = typer.Typer(help="Create, list and drop databases.", no_args_is_help=True)
-    bind(group, "create", create_database, _print_changed)
-    bind(group, "list", list_databases, _print_list)
-    bind(group, "drop", drop_database, _print_changed, question=lambda database, **_: f"Drop database {database}?")
+    bind(group, Command("create", create_database, _print_changed))
+    bind(group, Command("list", list_databases, _print_list))
+    bind(
+        group,
+        Command("drop", drop_database, _print_changed, question=lambda database, **_: f"Drop database {database}?"),
+    )
     app.add_typer(group, name="database", rich_help_panel=panel)
 
 

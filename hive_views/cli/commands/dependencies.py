@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.columns import parse_type
 from hive_views.cli.commands.reading import ViewArgument
 from hive_views.cli.commands.writing import Written, print_written, written
@@ -57,32 +57,36 @@ _ASCII = str.maketrans("├└│─", "|`|-")
 def register(app: typer.Typer, *, read_panel: str, change_panel: str) -> None:
     """Add the commands to the application; the panels are headings of its help."""
     group = typer.Typer(help="Show what views depend on, whether they are valid, and what a change would break.")
-    bind(group, "tree", show_tree, print_trees)
-    bind(group, "graph", show_graph, print_graph)
-    bind(group, "impact", show_impact, print_impact, has_failed=lambda report: report.breaks)
-    bind(group, "check", check, print_check, has_failed=lambda report: not report.ok)
-    bind(group, "partitions", show_partitions, print_partition_result, has_failed=_has_incomplete_partitions)
+    bind(group, Command("tree", show_tree, print_trees))
+    bind(group, Command("graph", show_graph, print_graph))
+    bind(group, Command("impact", show_impact, print_impact, has_failed=lambda report: report.breaks))
+    bind(group, Command("check", check, print_check, has_failed=lambda report: not report.ok))
+    bind(group, Command("partitions", show_partitions, print_partition_result, has_failed=_has_incomplete_partitions))
     app.add_typer(group, name="deps", rich_help_panel=read_panel)
     bind(
         app,
-        "recompile",
-        recompile,
-        print_recompiled,
-        panel=change_panel,
-        has_failed=lambda report: any(view.error is not None for view in report.views),
-        question=lambda database, **_: (
-            f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
+        Command(
+            "recompile",
+            recompile,
+            print_recompiled,
+            panel=change_panel,
+            has_failed=lambda report: any(view.error is not None for view in report.views),
+            question=lambda database, **_: (
+                f"Expand the texts of all views of {database} again, and commit those that change?" if database else ""
+            ),
         ),
     )
-    bind(app, "adopt", adopt, print_written, panel=change_panel)
+    bind(app, Command("adopt", adopt, print_written, panel=change_panel))
     bind(
         app,
-        "repair",
-        repair,
-        print_written,
-        panel=change_panel,
-        question=lambda name, **_: (
-            f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
+        Command(
+            "repair",
+            repair,
+            print_written,
+            panel=change_panel,
+            question=lambda name, **_: (
+                f"Overwrite what another program wrote into the row of {name}? `show` shows it, `adopt` keeps it."
+            ),
         ),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.commands.legacy_import import (
     File,
     Spark,
@@ -36,7 +36,7 @@ _COLORS = {"equal": "green", "different": "red", "failed": "red", "unstable": "y
 
 def register(group: typer.Typer) -> None:
     """Add the command to the group `import`."""
-    bind(group, "compare", compare_views, print_compared, has_failed=lambda result: result.has_failed)
+    bind(group, Command("compare", compare_views, print_compared, has_failed=lambda result: result.has_failed))
 
 
 def compare_views(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.connection import ConnectionOptions, open_catalog
 from hive_views.cli.output import bar, console, print_line, print_script, print_table, shown, write_file
 from hive_views.errors import JournalError, NoSuchViewError, PlanError, UsageError
@@ -62,26 +62,30 @@ def register(app: typer.Typer, *, panel: str) -> typer.Typer:
     group = typer.Typer(
         help="Import the legacy views of Hive, Spark and Trino: plan, run, report, revert.", no_args_is_help=True
     )
-    bind(group, "plan", plan_views, print_plan)
-    bind(group, "run", run_views, print_report, has_failed=lambda report: not report.complete)
-    bind(group, "report", report_views, print_report)
+    bind(group, Command("plan", plan_views, print_plan))
+    bind(group, Command("run", run_views, print_report, has_failed=lambda report: not report.complete))
+    bind(group, Command("report", report_views, print_report))
     bind(
         group,
-        "revert",
-        revert_views,
-        print_revert,
-        has_failed=lambda result: not result.complete,
-        question=_revert_question,
+        Command(
+            "revert",
+            revert_views,
+            print_revert,
+            has_failed=lambda result: not result.complete,
+            question=_revert_question,
+        ),
     )
     app.add_typer(group, name="import", rich_help_panel=panel)
     bind(
         app,
-        "export",
-        export_views,
-        print_export,
-        panel=panel,
-        has_failed=lambda result: any(view.statement is None for view in result.views),
-        question=_export_question,
+        Command(
+            "export",
+            export_views,
+            print_export,
+            panel=panel,
+            has_failed=lambda result: any(view.statement is None for view in result.views),
+            question=_export_question,
+        ),
     )
     return group
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.commands.reading import iso_time
 from hive_views.cli.commands.writing import Properties, Sql, SqlFile, parse_time, read_query
 from hive_views.cli.connection import parse_properties
@@ -644,64 +644,74 @@ def drop_materialized(
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     group = typer.Typer(help="Materialized views: views whose rows are stored.", no_args_is_help=True)
-    bind(group, "create", create_materialized, _print_status)
-    bind(group, "copy", copy_materialized, _print_status)
+    bind(group, Command("create", create_materialized, _print_status))
+    bind(group, Command("copy", copy_materialized, _print_status))
     bind(
         group,
-        "refresh",
-        refresh_materialized,
-        _print_refreshed,
-        emit=_print_progress,
-        has_failed=lambda result: any(item.action in (Action.FAILED, Action.SKIPPED) for item in result.refreshed),
+        Command(
+            "refresh",
+            refresh_materialized,
+            _print_refreshed,
+            emit=_print_progress,
+            has_failed=lambda result: any(item.action in (Action.FAILED, Action.SKIPPED) for item in result.refreshed),
+        ),
     )
-    bind(group, "refreshes", materialized_refreshes, _print_refreshes)
-    bind(group, "rows", materialized_rows, _print_rows)
+    bind(group, Command("refreshes", materialized_refreshes, _print_refreshes))
+    bind(group, Command("rows", materialized_rows, _print_rows))
     bind(
         group,
-        "expire",
-        expire_rows,
-        _print_expired,
-        question=lambda name, older_than, keep, **_: (
-            f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
+        Command(
+            "expire",
+            expire_rows,
+            _print_expired,
+            question=lambda name, older_than, keep, **_: (
+                f"Expire the rows of {name} that were replaced {older_than:g} hours ago, all but the last {keep}?"
+            ),
         ),
     )
     bind(
         group,
-        "orphans",
-        orphans,
-        _print_orphans,
-        question=lambda name, remove, **_: (
-            f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+        Command(
+            "orphans",
+            orphans,
+            _print_orphans,
+            question=lambda name, remove, **_: (
+                f"Remove what refreshes of {name} left behind? None may be running." if remove else ""
+            ),
         ),
     )
-    bind(group, "abandoned", abandoned, _print_abandoned, question=_question_abandoned)
+    bind(group, Command("abandoned", abandoned, _print_abandoned, question=_question_abandoned))
     bind(
         group,
-        "status",
-        show_status,
-        _print_any_status,
-        has_failed=lambda result: any(
-            verdict not in ("fresh", "fresh within grace")
-            for verdict in (
-                [item.freshness.verdict.value for item in result.views]
-                if isinstance(result, MaterializedOverview)
-                else [result.freshness]
-            )
+        Command(
+            "status",
+            show_status,
+            _print_any_status,
+            has_failed=lambda result: any(
+                verdict not in ("fresh", "fresh within grace")
+                for verdict in (
+                    [item.freshness.verdict.value for item in result.views]
+                    if isinstance(result, MaterializedOverview)
+                    else [result.freshness]
+                )
+            ),
         ),
     )
-    bind(group, "explain", explain_refresh, _print_explanation)
-    bind(group, "list", list_materialized, _print_list)
-    bind(group, "replace", replace_materialized, _print_changed)
-    bind(group, "set", set_materialized, _print_changed)
-    bind(group, "plain", to_plain, _print_changed)
-    bind(group, "back", to_materialized, _print_changed)
+    bind(group, Command("explain", explain_refresh, _print_explanation))
+    bind(group, Command("list", list_materialized, _print_list))
+    bind(group, Command("replace", replace_materialized, _print_changed))
+    bind(group, Command("set", set_materialized, _print_changed))
+    bind(group, Command("plain", to_plain, _print_changed))
+    bind(group, Command("back", to_materialized, _print_changed))
     bind(
         group,
-        "drop",
-        drop_materialized,
-        _print_dropped,
-        question=lambda name, **_: f"Drop the materialized view {name} and its stored rows?",
-        has_failed=lambda result: bool(result.remaining_files),
+        Command(
+            "drop",
+            drop_materialized,
+            _print_dropped,
+            question=lambda name, **_: f"Drop the materialized view {name} and its stored rows?",
+            has_failed=lambda result: bool(result.remaining_files),
+        ),
     )
     app.add_typer(group, name="mv", rich_help_panel="Change views")
 

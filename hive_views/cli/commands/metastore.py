@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.binding import bind, read_docstring
+from hive_views.cli.binding import Command, bind, read_docstring
 from hive_views.cli.connection import METASTORE_DIRECTORY_VARIABLE, ConnectionOptions, default_directory
 from hive_views.cli.exit_codes import ExitCode
 from hive_views.cli.output import print_json, print_line
@@ -147,8 +147,11 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     group = typer.Typer(help="Run a Hive Metastore on this machine.", no_args_is_help=True)
     group.command("start", help=_SUMMARY)(_start_command)
-    bind(group, "stop", stop, render)
-    bind(group, "status", status, render, code=lambda status: ExitCode.OK if status.ready else ExitCode.UNREACHABLE)
+    bind(group, Command("stop", stop, render))
+    bind(
+        group,
+        Command("status", status, render, code=lambda status: ExitCode.OK if status.ready else ExitCode.UNREACHABLE),
+    )
     app.add_typer(group, name="metastore", rich_help_panel="Metastore")
 
 

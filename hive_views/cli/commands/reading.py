@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.columns import type_text
 from hive_views.cli.connection import complete_view
 from hive_views.cli.output import bar, print_line, print_table, shown
@@ -236,10 +236,10 @@ class ViewDiff:
 
 def register(app: typer.Typer, *, panel: str) -> None:
     """Add the commands to the command line, under a heading."""
-    bind(app, "list", list_views, _print_list, panel=panel)
-    bind(app, "show", show_view, _print_view, panel=panel)
-    bind(app, "history", view_history, lambda history: _print_entries(history.entries), panel=panel)
-    bind(app, "diff", diff_versions, _print_diff, panel=panel)
+    bind(app, Command("list", list_views, _print_list, panel=panel))
+    bind(app, Command("show", show_view, _print_view, panel=panel))
+    bind(app, Command("history", view_history, lambda history: _print_entries(history.entries), panel=panel))
+    bind(app, Command("diff", diff_versions, _print_diff, panel=panel))
 
 
 # -- Commands ----------------------------------------------------------------------------------------------------------

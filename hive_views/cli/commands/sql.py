@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hive_views.cli.binding import bind, read_docstring
+from hive_views.cli.binding import Command, bind, read_docstring
 from hive_views.cli.output import print_line, print_script, print_table, shown
 from hive_views.errors import UsageError
 from hive_views.spec.json_text import parse_json
@@ -51,7 +51,7 @@ def register(app: typer.Typer, *, panel: str) -> None:
         help='Run a SQL statement about views: hive-views sql "CREATE VIEW …". No Spark is needed.',
         no_args_is_help=True,
     )
-    bind(group, "run", run_statement, print_result)
+    bind(group, Command("run", run_statement, print_result))
     group.command("expand", help=_SUMMARY, short_help=_SUMMARY.partition(". ")[0])(_expand_command)
     app.add_typer(group, name="sql", rich_help_panel=panel)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.output import print_line, print_script, shown, write_file
 from hive_views.errors import InvalidPlanError, UsageError
 
@@ -297,19 +297,21 @@ def rollback(
 def register(app: typer.Typer, *, panel: str) -> None:
     """Add the commands to the application, under a heading of its list of commands."""
     group = typer.Typer(help="Upgrade the database of a metastore for views.", no_args_is_help=True)
-    bind(group, "detect", detect, _print_detection)
-    bind(group, "plan", plan, _print_plan)
-    bind(group, "render", render, lambda result: print_script(result.script))
-    bind(group, "apply", apply, _print_applied, question=_question, emit=_print_progress)
+    bind(group, Command("detect", detect, _print_detection))
+    bind(group, Command("plan", plan, _print_plan))
+    bind(group, Command("render", render, lambda result: print_script(result.script)))
+    bind(group, Command("apply", apply, _print_applied, question=_question, emit=_print_progress))
     bind(
         group,
-        "verify",
-        verify,
-        _print_verification,
-        has_failed=lambda report: not report.complete,
-        emit=_print_progress,
+        Command(
+            "verify",
+            verify,
+            _print_verification,
+            has_failed=lambda report: not report.complete,
+            emit=_print_progress,
+        ),
     )
-    bind(group, "rollback", rollback, _print_rollback, question=_question, emit=_print_progress)
+    bind(group, Command("rollback", rollback, _print_rollback, question=_question, emit=_print_progress))
     app.add_typer(group, name="upgrade", rich_help_panel=panel)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hive_views.cli.binding import bind
+from hive_views.cli.binding import Command, bind
 from hive_views.cli.columns import parse_columns, query_columns
 from hive_views.cli.commands.reading import ViewArgument, view_name
 from hive_views.cli.connection import parse_properties
@@ -102,14 +102,14 @@ class Dropped:
 
 def register(app: typer.Typer, *, panel: str) -> None:
     """Add the commands to the command line, under a heading."""
-    bind(app, "create", create_view, print_written, panel=panel)
-    bind(app, "replace", replace_view, print_written, panel=panel)
-    bind(app, "rollback", rollback_view, print_written, panel=panel)
-    bind(app, "rename", rename_view, print_written, panel=panel)
-    bind(app, "set", set_properties, print_written, panel=panel)
-    bind(app, "unset", unset_properties, print_written, panel=panel)
-    bind(app, "register", register_view, print_written, panel=panel)
-    bind(app, "drop", drop_view, _print_dropped, panel=panel, question=_drop_question, code=_drop_exit_code)
+    bind(app, Command("create", create_view, print_written, panel=panel))
+    bind(app, Command("replace", replace_view, print_written, panel=panel))
+    bind(app, Command("rollback", rollback_view, print_written, panel=panel))
+    bind(app, Command("rename", rename_view, print_written, panel=panel))
+    bind(app, Command("set", set_properties, print_written, panel=panel))
+    bind(app, Command("unset", unset_properties, print_written, panel=panel))
+    bind(app, Command("register", register_view, print_written, panel=panel))
+    bind(app, Command("drop", drop_view, _print_dropped, panel=panel, question=_drop_question, code=_drop_exit_code))
 
 
 # -- Commands ----------------------------------------------------------------------------------------------------------

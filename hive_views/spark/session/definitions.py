@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyspark.sql.types import StructType
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
-    from hive_views.spark.session.helper_session import HelperSession
-    from hive_views.spark.session.names import NameContext, NameResolver
+    from hive_views.spark.session.names import NameContext
     from hive_views.spark.session.query_rewriter import QueryRewriter
+    from hive_views.spark.session.services import SessionServices
     from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 
     Defining = CreateView | AlterViewAs | CreateMaterializedView
@@ -66,13 +65,11 @@ def _level_of_caller() -> int:
 class DefinitionAnalyzer:
     """Analyzes definitions in Spark, without running them."""
 
-    def __init__(
-        self, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter, helper: HelperSession
-    ) -> None:
-        self._catalog = catalog
-        self._names = names
+    def __init__(self, services: SessionServices, queries: QueryRewriter) -> None:
+        self._catalog = services.catalog
+        self._names = services.names
         self._queries = queries
-        self._helper = helper
+        self._helper = services.helper
 
     def session_settings(self) -> dict[str, str]:
         """The session's settings, as a version's summary records them: those that Spark would store with a view."""

@@ -25,11 +25,8 @@ from hive_views.sql.text.quoting import string_literal, unquote_identifier
 from hive_views.sql.text.spark_lexer import spark_tokens
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.names import NameResolver
     from hive_views.spark.session.query_rewriter import Arguments, QueryRewriter
+    from hive_views.spark.session.services import SessionServices
 
 _ADVICE = "pass the statement to sql() by itself, with the view's name, or to the Spark session to run it as Spark does"
 
@@ -62,12 +59,10 @@ class _CheckedText:
 class StatementGuard:
     """Checks statements that are passed on to Spark."""
 
-    def __init__(
-        self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, queries: QueryRewriter
-    ) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
+    def __init__(self, services: SessionServices, queries: QueryRewriter) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
         self._queries = queries
 
     def find_view(self, parts: tuple[str, ...], *, prefers_temporary: bool = True) -> ViewName | None:

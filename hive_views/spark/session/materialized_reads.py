@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.identifiers import ViewName
     from hive_views.materialized.partial_reads import PartialReading
     from hive_views.materialized.results import Reading
     from hive_views.materialized.time_travel import StoredSnapshot
     from hive_views.spark.session.plans import AnalyzedStatement
+    from hive_views.spark.session.services import SessionServices
 
 logger = logging.getLogger(__name__)
 
@@ -63,10 +63,10 @@ class MaterializedReader:
         filters: The columns that the current statement filters, by the materialized view that may have them.
     """
 
-    def __init__(self, spark: SparkSession, catalog: HiveViewCatalog, *, can_read_iceberg: bool) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._can_read_iceberg = can_read_iceberg
+    def __init__(self, services: SessionServices) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._can_read_iceberg = services.names.has_iceberg_catalog
         self.notes: list[Note] = []
         self.may_refresh = True
         self.filters: Mapping[ViewName, frozenset[str]] = {}

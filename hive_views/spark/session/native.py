@@ -18,8 +18,8 @@ from hive_views.identifiers import ViewName
 from hive_views.materialized.loading import is_materialized
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.session.helper_session import is_own_view
-from hive_views.spark.session.names import NameResolver, ResolvedName, session_setting
-from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement, PlanReader
+from hive_views.spark.session.names import ResolvedName, session_setting
+from hive_views.spark.session.plans import AnalyzedRelation, AnalyzedStatement
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.settings import APPLIED_BY_ANALYSIS, applied_by_execution, not_applied_to_views
 from hive_views.spark.session.table_reads import TableReadError
@@ -39,11 +39,8 @@ from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_dou
 from hive_views.sql.text.file_names import FILE_NAME
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
-    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
 _SUMMARY_PREFIX = "hive-views."
@@ -54,20 +51,12 @@ _WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 class NativeReads:
     """Decides whether Spark reads a view according to its definition."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        catalog: HiveViewCatalog,
-        names: NameResolver,
-        helper: HelperSession,
-        plans: PlanReader,
-        reads: StatementReads,
-    ) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
-        self._helper = helper
-        self._plans = plans
+    def __init__(self, services: SessionServices, reads: StatementReads) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
+        self._helper = services.helper
+        self._plans = services.plans
         self._reads = reads
 
     def reads_replaceable(self, statement: AnalyzedStatement) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hive_views.errors import HiveViewsError, SqlError
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spark.session.materialized_reads import MaterializedReader
-from hive_views.spark.session.names import NameContext, NameResolver
+from hive_views.spark.session.names import NameContext
 from hive_views.spark.session.native import NativeReads
-from hive_views.spark.session.plans import AnalyzedStatement, PlanReader, filters_by_name
+from hive_views.spark.session.plans import AnalyzedStatement, filters_by_name
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.replacement import Enclosing, PreparedStatement, Replacer
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation
@@ -32,10 +32,9 @@ from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.services import SessionServices
 
 Arguments = dict[str, Any] | list[Any] | None
 """Values of parameters, as `SparkSession.sql` takes them."""
@@ -51,21 +50,19 @@ _FUNCTION_ADVICE = (
 class QueryRewriter:
     """Prepares statements that read views."""
 
-    def __init__(
-        self, spark: SparkSession, catalog: HiveViewCatalog, names: NameResolver, helper: HelperSession
-    ) -> None:
-        self._catalog = catalog
-        self._names = names
-        self._helper = helper
-        self._plans = PlanReader(spark)
-        self.reads = StatementReads(spark, catalog, names, helper, self._plans)
-        self._native = NativeReads(spark, catalog, names, helper, self._plans, self.reads)
-        self._materialized = MaterializedReader(spark, catalog, can_read_iceberg=names.has_iceberg_catalog)
-        self._replacer = Replacer(spark, catalog, names, helper, self._materialized, self.reads, self._native)
+    def __init__(self, services: SessionServices) -> None:
+        self._catalog = services.catalog
+        self._names = services.names
+        self._helper = services.helper
+        self._plans = services.plans
+        self.reads = StatementReads(services)
+        self._native = NativeReads(services, self.reads)
+        self._materialized = MaterializedReader(services)
+        self._replacer = Replacer(services, self._materialized, self.reads, self._native)
         self.notes = self._materialized.notes
         self._substitution: Substitution | None = None
-        if catalog.store.config.rewrite_queries and is_tested(spark.version):
-            self._substitution = Substitution(spark, catalog, names, helper, self._materialized)
+        if services.catalog.store.config.rewrite_queries and is_tested(services.spark.version):
+            self._substitution = Substitution(services, self._materialized)
 
     def forget_materialized_views(self) -> None:
         """Discard the list of materialized views that may answer queries, so that it is read again."""

@@ -9,8 +9,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import Row, RowKind
-from hive_views.spark.session.names import NameContext, NameResolver, ResolvedName
-from hive_views.spark.session.plans import AnalyzedRelation, PlanReader
+from hive_views.spark.session.names import NameContext, ResolvedName
+from hive_views.spark.session.plans import AnalyzedRelation
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead, table_reads
 from hive_views.spark.sessions import SESSION_CATALOG, spark_exceptions
@@ -18,10 +18,7 @@ from hive_views.spec.json_text import parse_json
 from hive_views.spec.session_settings import can_change_results
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
 
@@ -32,19 +29,12 @@ NO_CONTEXT = NameContext("", ())
 class StatementReads:
     """Finds what texts read, and the rows of the metastore behind the names."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        catalog: HiveViewCatalog,
-        names: NameResolver,
-        helper: HelperSession,
-        plans: PlanReader,
-    ) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
-        self._helper = helper
-        self._plans = plans
+    def __init__(self, services: SessionServices) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
+        self._helper = services.helper
+        self._plans = services.plans
 
     def name_of(self, parts: tuple[str, ...]) -> ViewName | None:
         """Return the name on the metastore of an object that a plan names."""

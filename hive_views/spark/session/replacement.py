@@ -32,7 +32,7 @@ from hive_views.spark.session.metadata_tables import (
     metadata_table,
     refreshes_table,
 )
-from hive_views.spark.session.names import NameContext, NameResolver, ResolvedName
+from hive_views.spark.session.names import NameContext, ResolvedName
 from hive_views.spark.session.native import NativeReads, has_other_definition
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.source_text import RewrittenText, SourceText, convert_spark_errors
@@ -52,11 +52,10 @@ from hive_views.sql.types.spark_types import spark_type
 from hive_views.sql.types.upcasts import can_upcast
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.helper_session import HelperSession
+    from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
 
@@ -112,23 +111,16 @@ class Replacer:
     """Replaces tables and views in texts."""
 
     def __init__(
-        self,
-        spark: SparkSession,
-        catalog: HiveViewCatalog,
-        names: NameResolver,
-        helper: HelperSession,
-        materialized: MaterializedReader,
-        reads: StatementReads,
-        native: NativeReads,
+        self, services: SessionServices, materialized: MaterializedReader, reads: StatementReads, native: NativeReads
     ) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
-        self._helper = helper
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
+        self._helper = services.helper
         self._materialized = materialized
         self._reads = reads
         self._native = native
-        self._time_travel = TimeTravelReader(spark, catalog, materialized, can_read_iceberg=names.has_iceberg_catalog)
+        self._time_travel = TimeTravelReader(services, materialized)
 
     def replace(
         self,

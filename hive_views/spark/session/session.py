@@ -17,6 +17,7 @@ from hive_views.spark.session.names import NameResolver
 from hive_views.spark.session.plans import PlanReader
 from hive_views.spark.session.query_rewriter import QueryRewriter
 from hive_views.spark.session.replacement import PreparedStatement
+from hive_views.spark.session.services import SessionServices
 from hive_views.spark.session.settings import substitute_variables
 from hive_views.spark.session.source_text import (
     RewrittenText,
@@ -78,12 +79,18 @@ class ViewSession:
         check_session_version(spark)
         self.spark = spark
         self.view_catalog = catalog
-        names = NameResolver(spark, catalog)
-        self._plans = PlanReader(spark) if names.has_iceberg_catalog else None
-        self._helper = HelperSession(spark, helper)
-        self._queries = QueryRewriter(spark, catalog, names, self._helper)
-        self._guard = StatementGuard(spark, catalog, names, self._queries)
-        self._statements = StatementRunner(spark, catalog, names, self._queries, self._guard, self._helper)
+        services = SessionServices(
+            spark=spark,
+            catalog=catalog,
+            names=NameResolver(spark, catalog),
+            helper=HelperSession(spark, helper),
+            plans=PlanReader(spark),
+        )
+        self._plans = services.plans if services.names.has_iceberg_catalog else None
+        self._helper = services.helper
+        self._queries = QueryRewriter(services)
+        self._guard = StatementGuard(services, self._queries)
+        self._statements = StatementRunner(services, self._queries, self._guard)
         self._frames: list[str] = []
         """Temporary views of data frames, which `close` drops."""
         self._recent: deque[tuple[PreparedStatement, RewrittenText]] = deque(maxlen=_HISTORY_LENGTH)

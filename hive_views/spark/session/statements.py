@@ -19,16 +19,14 @@ from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.types.spark_types import spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.materialized.refresh.request import Engine
     from hive_views.spark.session.guard import StatementGuard
-    from hive_views.spark.session.helper_session import HelperSession
-    from hive_views.spark.session.names import NameResolver
     from hive_views.spark.session.query_rewriter import QueryRewriter
+    from hive_views.spark.session.services import SessionServices
 
 _DESCRIBE_COLUMNS = ("col_name", "data_type", "comment")
 
@@ -36,20 +34,12 @@ _DESCRIBE_COLUMNS = ("col_name", "data_type", "comment")
 class StatementRunner:
     """Runs statements about views of the catalog; leaves all other statements to Spark."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        catalog: HiveViewCatalog,
-        names: NameResolver,
-        queries: QueryRewriter,
-        guard: StatementGuard,
-        helper: HelperSession,
-    ) -> None:
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
+    def __init__(self, services: SessionServices, queries: QueryRewriter, guard: StatementGuard) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
         self._guard = guard
-        self.definitions = DefinitionAnalyzer(catalog, names, queries, helper)
+        self.definitions = DefinitionAnalyzer(services, queries)
 
     def run(self, text: str) -> DataFrame | None:
         """Run a statement, with Spark's column names for its result; None if Spark has to run it."""

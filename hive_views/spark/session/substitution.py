@@ -29,9 +29,8 @@ from hive_views.sql.text.quoting import quote_identifier, quote_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from hive_views.catalog.catalog import HiveViewCatalog
-    from hive_views.spark.session.helper_session import HelperSession
     from hive_views.spark.session.materialized_reads import MaterializedReader
+    from hive_views.spark.session.services import SessionServices
 
 logger = logging.getLogger(__name__)
 
@@ -45,24 +44,17 @@ class Substitution:
     The constructor raises InvalidPropertyError if queries of the session cannot be rewritten.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        catalog: HiveViewCatalog,
-        names: NameResolver,
-        helper: HelperSession,
-        reader: MaterializedReader,
-    ) -> None:
-        reason = _reason_against(spark, names)
+    def __init__(self, services: SessionServices, reader: MaterializedReader) -> None:
+        reason = _reason_against(services.spark, services.names)
         if reason is not None:
             raise InvalidPropertyError(REWRITE_QUERIES, "true", reason)
-        self._spark = spark
-        self._catalog = catalog
-        self._names = names
-        self._helper = helper
+        self._spark = services.spark
+        self._catalog = services.catalog
+        self._names = services.names
+        self._helper = services.helper
         self._reader = reader
-        self._finder = CandidateFinder(catalog.store, catalog)
-        self._blocks = PlanBlocks(spark)
+        self._finder = CandidateFinder(services.catalog.store, services.catalog)
+        self._blocks = PlanBlocks(services.spark)
         self._definitions = BoundedCache(200)
 
     def forget(self) -> None:

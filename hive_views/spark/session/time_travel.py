@@ -13,25 +13,23 @@ from hive_views.spark.session.source_text import SourceText, convert_spark_error
 from hive_views.spark.session.table_reads import TableRead, TableReadError, TimeTravel
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-    from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.catalog.views import HiveView
     from hive_views.materialized.view import MaterializedView
     from hive_views.spark.session.materialized_reads import MaterializedReader
+    from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
 
 class TimeTravelReader:
     """Finds the rows or definition that a statement reads as of a version or time; raises TableReadError if missing."""
 
-    def __init__(
-        self, spark: SparkSession, catalog: HiveViewCatalog, reader: MaterializedReader, *, can_read_iceberg: bool
-    ) -> None:
-        self._spark = spark
-        self._catalog = catalog
+    def __init__(self, services: SessionServices, reader: MaterializedReader) -> None:
+        self._spark = services.spark
+        self._catalog = services.catalog
         self._reader = reader
-        self._can_read_iceberg = can_read_iceberg
+        self._can_read_iceberg = services.names.has_iceberg_catalog
 
     def storage_rows(self, text: str, read: TableRead, view: MaterializedView) -> DataFrame:
         """Return the stored rows that a read of `view.storage` means, with or without AS OF."""

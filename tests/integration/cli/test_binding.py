@@ -13,7 +13,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from hive_views.cli.app import app
-from hive_views.cli.binding import bind, read_docstring
+from hive_views.cli.binding import Command, bind, read_docstring
 from hive_views.cli.exit_codes import ExitCode
 from tests.integration.cli.conftest import invoke
 
@@ -62,11 +62,13 @@ def run(*words: str) -> tuple[int, str]:
     app.callback()(lambda: None)
     bind(
         app,
-        "add",
-        add,
-        lambda value: print(value.shown),
-        emit=print,
-        code=lambda value: ExitCode.FAILED if value.total < 0 else ExitCode.OK,
+        Command(
+            "add",
+            add,
+            lambda value: print(value.shown),
+            emit=print,
+            code=lambda value: ExitCode.FAILED if value.total < 0 else ExitCode.OK,
+        ),
     )
     result = CliRunner().invoke(app, ["add", *words])
     return result.exit_code, result.stdout
