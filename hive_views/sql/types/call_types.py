@@ -6,6 +6,7 @@ arguments of the call; the numbers are positions of arguments. `tests/engine_tab
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -468,15 +469,29 @@ class CallRules:
             if signature.fits(kinds):
                 result = evaluate(signature.result, call)
                 if result is not None:
-                    return self._of_intervals(result, arguments)
+                    return self._of_intervals(name, result, arguments)
         return None
 
-    def _of_intervals(self, result: str, arguments: Sequence[Argument]) -> str:
-        """Return an interval with the units of two intervals, of which the table has only the kinds."""
+    def _of_intervals(self, name: str, result: str, arguments: Sequence[Argument]) -> str:
+        """Return a result with the units of its interval, of which the table has only the kind."""
         given = [argument.type for argument in arguments if argument.type.startswith("interval ")]
+        if name in _ALL_UNITS:
+            return _INTERVAL.sub(_with_all_units, result)
         if len(given) != 2 or len(arguments) != 2 or not result.startswith("interval "):
             return result
-        return self.wide.pair(*given) or result
+        return given[0] if name in _UNITS_OF_FIRST else self.wide.pair(*given) or result
+
+
+def _with_all_units(interval: re.Match[str]) -> str:
+    """Return the widest interval of the kind of an interval."""
+    return "interval year to month" if interval[1] in ("year", "month") else "interval day to second"
+
+
+_INTERVAL = re.compile(r"\binterval (\w+)(?: to \w+)?")
+_ALL_UNITS = frozenset({"*", "/", "try_multiply", "try_divide", "percentile"})
+"""The functions whose result has all units, whichever the argument has (Spark 4.1.4)."""
+_UNITS_OF_FIRST = frozenset({"max_by", "min_by", "nullif"})
+"""The functions of two intervals whose result has the units of the first (Spark 4.1.4)."""
 
 
 def _merging(document: Mapping[str, Any], *, is_limited: bool) -> Merging:

@@ -185,16 +185,16 @@ class SparkTypeInference(CallInference):
         return next((rules.wide.of(results) for rules in spark_rules(self._conf)), None)
 
     def _uniform(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        """Return the type of a random number; of two different decimals, it is not known here."""
+        """Return the type of a random number: of two decimals the one with more digits, otherwise the second."""
         types = self._argument_types(node, parts[:2])
         if types is None or len(types) != 2:
             return None
-        decimals = {kind for kind in types if hive_types.base(kind) == "decimal"}
+        decimals = [kind for kind in types if hive_types.base(kind) == "decimal"]
         for kind in ("void", "double", "float"):
             if kind in types:
                 return "double" if kind == "void" else kind
         if decimals:
-            return decimals.pop() if len(decimals) == 1 else None
+            return max(reversed(decimals), key=lambda kind: hive_types.as_decimal(kind)[0])
         return max(types, key=hive_types.INTEGERS.index) if {*types} <= {*hive_types.INTEGERS} else None
 
     def _argument_types(self, node: exp.Expr, parts: list[Range]) -> list[str] | None:

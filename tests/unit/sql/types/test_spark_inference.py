@@ -54,6 +54,13 @@ def test_types_of_kept_expressions_are_those_of_spark(position: int, setting: st
     assert counts["unknown"] <= 0.02 * (counts["unknown"] + counts["equal"])
 
 
+def test_units_of_intervals_are_those_of_spark() -> None:
+    """The fixture has the types that Spark 4.1.4 gives to all functions of intervals with one or two units."""
+    rows = [json.loads(line) for line in (FIXTURES / "spark_intervals.jsonl").read_text("utf-8").splitlines()]
+    types = {sql: inferred(sql, TABLES, "spark", {ANSI: "true"}) for sql, _ in rows}
+    assert types == dict(rows)
+
+
 def test_number_of_arguments_of_any_supported_version_is_accepted() -> None:
     """Spark 4.3.0 has max_by(x, y, k), Spark 4.1.4 has not."""
     assert type_of("max_by(i, s)") == "int"
@@ -78,6 +85,11 @@ def test_tables_are_compact_and_not_read_by_an_import() -> None:
 @pytest.mark.parametrize(
     ("expression", "kind"),
     [
+        ("uniform(10.5, 2.25)", "decimal(3,2)"),
+        ("uniform(2.25, 10.5)", "decimal(3,1)"),
+        ("uniform(100.5, 1.125)", "decimal(4,3)"),
+        ("uniform(1.1, 100.25)", "decimal(5,2)"),
+        ("uniform(11.5, 1.1)", "decimal(3,1)"),
         # The first argument begins with a call of which sqlglot keeps no position.
         ("if(transform(array(1), e -> e)[0] > 2, 'a', 'b')", "string"),
         ("if(transform(array(1), e -> e)[0] > 2, transform(array(1.5), e -> e)[0], 1)", "decimal(11,1)"),
