@@ -103,7 +103,7 @@ def _orc_problems(files: MetadataFiles, row: Row, location: str) -> Iterator[Fil
     """Yield a problem if an ORC file has another column at the place of one of the table's."""
     from pyarrow.orc import ORCFile
 
-    with files.io(location).new_input(location).open() as stream:
+    with files.open_data(location) as stream:
         names = [name.lower() for name in ORCFile(stream).schema.names]
     if all(name.startswith("_col") for name in names):
         return  # Spark reads these by position, too
@@ -122,7 +122,7 @@ def _parquet_problems(files: MetadataFiles, row: Row, location: str) -> Iterator
     from pyarrow.parquet import ParquetFile
 
     kinds = dict(_columns(row))
-    with files.io(location).new_input(location).open() as stream:
+    with files.open_data(location) as stream:
         schema = ParquetFile(stream).schema
     for at in range(len(schema.names)):
         column = schema.column(at)

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile, load_file_io
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, InputStream, OutputFile, load_file_io
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -167,6 +167,10 @@ class MetadataFiles:
             if is_created and not isinstance(error, TimeoutError):  # it would not answer the deletion either
                 self.delete(location)  # an incomplete file, e.g. on a full disk
             raise MetadataWriteError(location, _describe(error, location)) from error
+
+    def open_data(self, location: str) -> InputStream:
+        """Open a data file, of which only parts are read; raises the errors of the storage."""
+        return self.io(location).new_input(location).open()
 
     def exists(self, location: str) -> bool:
         """Return whether a file exists; raises the errors of the storage."""
