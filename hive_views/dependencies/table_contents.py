@@ -6,7 +6,8 @@ in a partition column is an entry of `NULL_RULES`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,8 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.hive_types import base
+
+_THREADS = 8
 
 SAMPLE = 100
 """Of a table with more than twice as many partitions, the formats of this many at both ends of their list are read."""
@@ -131,10 +134,24 @@ class TableChecker:
                 return
             yield from _format_findings(row, stored)
             directory = stored[-1].location if stored else None
-        if directory is not None and not is_transactional(row):
+        if directory is not None and row.name not in self._of_files:
+            self._of_files[row.name] = self._look(row, directory)
+
+    def look_at_files(self, rows: Iterable[Row]) -> None:
+        """Look at the files of many tables at once, since each takes some requests to the storage."""
+        tables = {row.name: row for row in rows if is_read_by_hive_classes(row) and not row.partition_keys}
+        locations = [(row, row.location) for name, row in tables.items() if name not in self._of_files]
+        with ThreadPoolExecutor(_THREADS, "hive-views-files") as pool:
+            looks = [(row.name, pool.submit(self._look, row, location)) for row, location in locations if location]
+            self._of_files.update((name, look.result()) for name, look in looks)
+
+    def _look(self, row: Row, directory: str) -> tuple[FileProblem, ...]:
+        """Return what Spark does with the files in a directory; nothing if that cannot be found out."""
+        if not is_transactional(row):
             # Readers of the view may have the credentials that are missing here.
             with suppress(Exception):
-                self._of_files[row.name] = tuple(file_problems(self._store.files, row, directory))
+                return tuple(file_problems(self._store.files, row, directory))
+        return ()
 
     def _stored(self, row: Row, names: Sequence[str]) -> tuple[PartitionFiles, ...]:
         """Return the files of partitions at both ends of their list; the last one is enough for most formats."""
