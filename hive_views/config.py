@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 from hive_views.errors import InvalidPropertyError
 from hive_views.kerberos_names import Rule, parse_rules
 from hive_views.property_table import Property, choice, text_or, truth, whole
+from hive_views.text_enum import TextEnum
 
 URI = "uri"
 WAREHOUSE = "warehouse"
@@ -467,12 +468,22 @@ class Secret:
             return self.text  # for example while the file is replaced
 
 
+class Authentication(TextEnum):
+    """A value of `AUTHENTICATION`."""
+
+    NONE = "none"
+    KERBEROS = "kerberos"
+    TOKEN = "token"
+    PLAIN = "plain"
+    JWT = "jwt"
+
+
 @dataclass(frozen=True)
 class SecretCredentials:
     """Authentication by a password or token."""
 
-    kind: str
-    """`token`, `plain` or `jwt`."""
+    kind: Authentication
+    """TOKEN, PLAIN or JWT."""
     secret: Secret
     user: str = ""
     """The user for `plain`."""
@@ -492,7 +503,7 @@ class Keytab:
 class KerberosCredentials:
     """Authentication by Kerberos."""
 
-    kind: ClassVar[str] = "kerberos"
+    kind: ClassVar[Authentication] = Authentication.KERBEROS
     service: str = default_of(KERBEROS_SERVICE_NAME)
     service_principal: str | None = None
     """See `SERVICE_PRINCIPAL`."""
@@ -738,36 +749,45 @@ def _ugi(value: str | None, scheme: str) -> tuple[str | None, tuple[str, ...]]:
     return user, tuple(group for group in groups.split(",") if group)
 
 
-_AUTHENTICATION_OVER_HTTP = ("none", "kerberos", "plain", "jwt")
+_AUTHENTICATION_OVER_HTTP = (
+    Authentication.NONE,
+    Authentication.KERBEROS,
+    Authentication.PLAIN,
+    Authentication.JWT,
+)
 
 
 def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredentials | KerberosCredentials | None:
-    kind = value_of(properties, AUTHENTICATION)
-    if kind == "none" and value_of(properties, KERBEROS_AUTHENTICATION):
-        kind = "kerberos"
-    if scheme == "thrift" and kind == "jwt":
+    kind = Authentication(value_of(properties, AUTHENTICATION))
+    if kind is Authentication.NONE and value_of(properties, KERBEROS_AUTHENTICATION):
+        kind = Authentication.KERBEROS
+    if scheme == "thrift" and kind is Authentication.JWT:
         raise InvalidPropertyError(AUTHENTICATION, kind, "it requires HTTP: a uri of the form https://host:port/path")
     if scheme != "thrift" and kind not in _AUTHENTICATION_OVER_HTTP:
         choices = ", ".join(_AUTHENTICATION_OVER_HTTP)
         raise InvalidPropertyError(AUTHENTICATION, kind, f"it is not supported over HTTP. Use one of {choices}")
     proxy_user = properties.get(PROXY_USER) or None
-    if proxy_user is not None and kind != "kerberos":
-        how = f"without authentication, {UGI} names the user" if kind == "none" else f"{kind} names the user itself"
+    if proxy_user is not None and kind is not Authentication.KERBEROS:
+        how = (
+            f"without authentication, {UGI} names the user"
+            if kind is Authentication.NONE
+            else f"{kind} names the user itself"
+        )
         raise InvalidPropertyError(PROXY_USER, proxy_user, f"it requires {AUTHENTICATION}=kerberos; {how}")
-    if kind == "none":
+    if kind is Authentication.NONE:
         return None
     try:
         name_rules = parse_rules(value_of(properties, AUTH_TO_LOCAL))
     except ValueError as error:
         raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
-    if kind == "kerberos":
+    if kind is Authentication.KERBEROS:
         if proxy_user is not None and scheme != "thrift":
             raise InvalidPropertyError(PROXY_USER, proxy_user, "it requires a uri of the form thrift://host:port")
         is_http = scheme != "thrift" and not properties.get(KERBEROS_SERVICE_NAME)
         service = _HTTP_SERVICE_NAME if is_http else value_of(properties, KERBEROS_SERVICE_NAME)
         principal = properties.get(SERVICE_PRINCIPAL) or None
         return KerberosCredentials(service, principal, _keytab(properties), name_rules, proxy_user)
-    if kind in ("token", "jwt"):
+    if kind in (Authentication.TOKEN, Authentication.JWT):
         secret = _required_secret(properties, TOKEN, TOKEN_FILE, TOKEN_VARIABLE)
         return SecretCredentials(kind, secret, name_rules=name_rules)
     secret = _required_secret(properties, PASSWORD, PASSWORD_FILE, PASSWORD_VARIABLE)

@@ -189,7 +189,7 @@ bind(
         diagnosis.print_summary,
         panel=_METASTORE_PANEL,
         emit=diagnosis.print_finding,
-        has_failed=lambda report: report.level.value == "problem",
+        has_failed=diagnosis.has_problems,
     ),
 )
 import_compare.register(importing.register(app, panel="Migrate views"))

@@ -38,6 +38,7 @@ from hive_views.spark.versions import (
     iceberg_release,
     installed_spark,
 )
+from hive_views.sql.analysis.validity import Validity
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -171,7 +172,7 @@ def check_views(catalog: HiveViewCatalog, database: str, progress: ProgressDispl
     iceberg_views = set(map(str, names))
     for shown, result in results.items():
         for validity in dict.fromkeys(problem.validity for problem in result.problems):
-            is_reported = validity.value == "drifted" and shown in iceberg_views
+            is_reported = validity is Validity.DRIFTED and shown in iceberg_views
             advice_format = None if is_reported else _ADVICE.get(validity.value)
             if advice_format is not None and shown not in unloadable:
                 level = Level.PROBLEM if validity.is_unreadable else Level.WARNING

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
 
 from hive_views.errors import (
     InvalidMetadataError,
@@ -325,7 +326,7 @@ def recorded_refresh(view: LoadedMaterializedView, snapshot: Snapshot | None) ->
         return RecordedRefresh(None, problem=StalenessReason(Cause.NEVER_REFRESHED))
     # A compaction (operation `replace`) has the rows of its parent.
     origin: Snapshot | None = snapshot
-    while origin is not None and origin.summary is not None and origin.summary.operation.value == "replace":
+    while origin is not None and origin.summary is not None and origin.summary.operation is Operation.REPLACE:
         origin = None if origin.parent_snapshot_id is None else metadata.snapshot_by_id(origin.parent_snapshot_id)
     if origin is None or origin.summary is None:
         return _unknown_state("the snapshot of the last refresh has expired")

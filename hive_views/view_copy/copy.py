@@ -37,6 +37,7 @@ from hive_views.metastore.commit.view_properties import new_view_location
 from hive_views.metastore.names import check_new_table
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
+from hive_views.text_enum import TextEnum
 from hive_views.view_copy.catalogs import (
     CATALOG_ERRORS,
     address_of,
@@ -89,13 +90,27 @@ class CopiedView:
     """The metadata file of the copy."""
 
 
+class RevertOutcome(TextEnum):
+    """What a revert did with one copy."""
+
+    DROPPED = "dropped"
+    ABSENT = "absent"
+    """The target has no such view."""
+    CHANGED = "changed"
+    """It is not the copy any more, and was kept."""
+    FAILED = "failed"
+    """It could not be read or dropped."""
+    UNKNOWN = "unknown"
+    """The target did not answer the drop."""
+
+
 @dataclass(frozen=True)
 class RevertedView:
     """One copy of a journal after a revert."""
 
     name: str
     """The view."""
-    outcome: str
+    outcome: RevertOutcome
     """`dropped`; `absent` if the target has no such view; `changed` if it is not the copy any more and was kept;
     `failed` if it could not be read or dropped; `unknown` if the target did not answer the drop."""
     metadata_location: str
@@ -227,19 +242,20 @@ def _revert(target: Catalog, name: str, copies: list[JournalEntry]) -> RevertedV
     try:
         view = load_view(target, name)
         if view is None:
-            outcome, problem = "absent", _other_target(target, copies[-1])
+            outcome, problem = RevertOutcome.ABSENT, _other_target(target, copies[-1])
         elif not any(is_unchanged(view, entry.metadata_location, entry.fingerprint) for entry in copies):
-            outcome = "changed"
+            outcome = RevertOutcome.CHANGED
         else:
             is_sent = True
             drop_view(target, name, view)
-            outcome = "dropped"
+            outcome = RevertOutcome.DROPPED
     except CommitFailedError as error:
-        outcome, problem = "changed", str(error)
+        outcome, problem = RevertOutcome.CHANGED, str(error)
     except (NoSuchViewError, NoSuchNamespaceError):
-        outcome, problem = "absent", _other_target(target, copies[-1])
+        outcome, problem = RevertOutcome.ABSENT, _other_target(target, copies[-1])
     except CATALOG_ERRORS as error:
-        outcome, problem = "unknown" if is_sent and not is_rejection(error) else "failed", str(error)
+        is_unknown = is_sent and not is_rejection(error)
+        outcome, problem = RevertOutcome.UNKNOWN if is_unknown else RevertOutcome.FAILED, str(error)
     return RevertedView(name, outcome, copies[-1].metadata_location, problem)
 
 

@@ -14,7 +14,9 @@ from hive_views.errors import InvalidIdentifierError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.rendering import html_table
 from hive_views.sql.parsing import statements as sql
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import error_at
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from hive_views.catalog.view_catalog import ViewCatalog
@@ -26,13 +28,30 @@ Row = tuple[str | None, ...]
 """One row of an answer."""
 
 
+class ResultKind(TextEnum):
+    """What a statement did."""
+
+    CREATED = "created"
+    REPLACED = "replaced"
+    CHANGED = "changed"
+    RECOMPILED = "recompiled"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    REFRESHED = "refreshed"
+    UNCHANGED = "unchanged"
+    """There was nothing to do."""
+    ABSENT = "absent"
+    """IF EXISTS applied."""
+    ROWS = "rows"
+    """It answered: SHOW, DESCRIBE and EXPLAIN REFRESH."""
+
+
 @dataclass(frozen=True)
 class Result:
     """What a statement did, or its answer."""
 
-    kind: str
-    """`created`, `replaced`, `changed`, `recompiled`, `renamed`, `dropped` or `refreshed`; `unchanged` if there was
-    nothing to do; `absent` if IF EXISTS applied; `rows` for SHOW, DESCRIBE and EXPLAIN REFRESH."""
+    kind: ResultKind
+    """What it did."""
     identifier: tuple[str, ...] | None = None
     """The view, table or database, with its name after the statement; None for SHOW VIEWS, SHOW MATERIALIZED VIEWS and
     SHOW DATABASES."""
@@ -113,7 +132,7 @@ def check_keys_exist(statement: sql.AlterViewUnsetProperties, properties: Mappin
 def drop_result(name: ViewName, report: DropReport | None) -> Result:
     """Return the result of a drop; with a report (CASCADE), the dropped objects in order."""
     rows = () if report is None else tuple((str(dropped),) for dropped in report.dropped)
-    return Result("dropped", name.identifier, columns=("dropped",) if rows else (), rows=rows)
+    return Result(ResultKind.DROPPED, name.identifier, columns=("dropped",) if rows else (), rows=rows)
 
 
 def name_filter(text: str | None, dialect: str) -> Callable[[str], object]:
@@ -123,15 +142,15 @@ def name_filter(text: str | None, dialect: str) -> Callable[[str], object]:
     """
     if text is None:
         return lambda name: True
-    any_text = {"spark": "*", "hive": "*%", "trino": "%"}[dialect]
-    any_character = "" if dialect == "spark" else "_"
+    any_text = {Dialect.SPARK: "*", Dialect.HIVE: "*%", Dialect.TRINO: "%"}[Dialect(dialect)]
+    any_character = "" if dialect == Dialect.SPARK else "_"
     pieces = []
     for character in text.strip():
         if character in any_text:
             pieces.append(".*")
         elif character in any_character:
             pieces.append(".")
-        elif character == "|" and dialect != "trino":
+        elif character == "|" and dialect != Dialect.TRINO:
             pieces.append("|")
         else:
             pieces.append(re.escape(character))

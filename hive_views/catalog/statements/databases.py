@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hive_views.catalog.statements.context import Result, name_filter
+from hive_views.catalog.statements.context import Result, ResultKind, name_filter
 from hive_views.errors import NamespaceAlreadyExistsError, NoSuchNamespaceError
 from hive_views.sql.parsing.ddl import Cursor
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from hive_views.catalog.view_catalog import ViewCatalog
@@ -16,12 +17,19 @@ if TYPE_CHECKING:
 _KEYWORDS = ("DATABASE", "SCHEMA")
 
 
+class DatabaseAction(TextEnum):
+    """What a statement does with databases."""
+
+    CREATE = "create"
+    DROP = "drop"
+    SHOW = "show"
+
+
 @dataclass(frozen=True)
 class DatabaseStatement:
     """CREATE | DROP DATABASE, or SHOW DATABASES; SCHEMA is a synonym."""
 
-    kind: str
-    """`create`, `drop` or `show`."""
+    action: DatabaseAction
     name: str = ""
     is_conditional: bool = False
     """IF NOT EXISTS, or IF EXISTS."""
@@ -37,7 +45,7 @@ def parse_database_statement(sql: str, dialect: Dialect) -> DatabaseStatement | 
     if cursor.first == "SHOW" and (cursor.accept("DATABASES") or cursor.accept("SCHEMAS")):
         has_like = cursor.accept("LIKE")
         pattern = cursor.string() if has_like or not cursor.done else None
-        statement = DatabaseStatement("show", pattern=pattern)
+        statement = DatabaseStatement(DatabaseAction.SHOW, pattern=pattern)
     elif cursor.first in ("CREATE", "DROP") and any(cursor.accept(word) for word in _KEYWORDS):
         statement = _create(cursor) if cursor.first == "CREATE" else _drop(cursor)
     else:
@@ -69,7 +77,7 @@ def _create(cursor: Cursor) -> DatabaseStatement:
             if key in dict(properties):
                 raise cursor.error_at(start, f"The property {key!r} is given twice")
             properties.append((key, value))
-    return DatabaseStatement("create", name, is_conditional, properties=tuple(properties))
+    return DatabaseStatement(DatabaseAction.CREATE, name, is_conditional, properties=tuple(properties))
 
 
 def _drop(cursor: Cursor) -> DatabaseStatement:
@@ -79,7 +87,7 @@ def _drop(cursor: Cursor) -> DatabaseStatement:
     if cursor.accept("CASCADE"):
         raise cursor.error_at(start, "CASCADE would drop tables and their data: drop what the database contains first")
     cursor.accept("RESTRICT")
-    return DatabaseStatement("drop", name, is_conditional)
+    return DatabaseStatement(DatabaseAction.DROP, name, is_conditional)
 
 
 def _name(cursor: Cursor) -> str:
@@ -91,18 +99,18 @@ def _name(cursor: Cursor) -> str:
 
 def execute_database_statement(catalog: ViewCatalog, statement: DatabaseStatement, dialect: str) -> Result:
     """Run CREATE DATABASE, DROP DATABASE or SHOW DATABASES."""
-    if statement.kind == "show":
+    if statement.action is DatabaseAction.SHOW:
         is_shown = name_filter(statement.pattern, dialect)
         rows = tuple((name,) for name in sorted(name for (name,) in catalog.list_namespaces()) if is_shown(name))
-        return Result("rows", None, ("database",), rows)
+        return Result(ResultKind.ROWS, None, ("database",), rows)
     name = statement.name.lower()
     try:
-        if statement.kind == "create":
+        if statement.action is DatabaseAction.CREATE:
             catalog.create_namespace(name, dict(statement.properties))
-            return Result("created", (name,))
+            return Result(ResultKind.CREATED, (name,))
         catalog.drop_namespace(name)
-        return Result("dropped", (name,))
+        return Result(ResultKind.DROPPED, (name,))
     except (NamespaceAlreadyExistsError, NoSuchNamespaceError):
         if not statement.is_conditional:
             raise
-        return Result("unchanged" if statement.kind == "create" else "absent", (name,))
+        return Result(ResultKind.UNCHANGED if statement.action is DatabaseAction.CREATE else ResultKind.ABSENT, (name,))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.catalog.statements.context import (
     Result,
+    ResultKind,
     StatementContext,
     check_keys_exist,
     drop_result,
@@ -69,7 +70,7 @@ def create(context: StatementContext) -> Result:
     existing = _load_existing(context, name)
     storage_properties = properties_of(statement, statement.storage_properties)
     if existing is not None and statement.if_not_exists:
-        return Result("unchanged", name.identifier, view=_load_view(context, existing))
+        return Result(ResultKind.UNCHANGED, name.identifier, view=_load_view(context, existing))
     query = sql.CreateView(
         statement.text, statement.dialect, statement.name, statement.query, columns=statement.columns
     )
@@ -101,9 +102,9 @@ def create(context: StatementContext) -> Result:
     except ViewAlreadyExistsError:
         if not statement.if_not_exists:
             raise
-        return Result("unchanged", name.identifier)
+        return Result(ResultKind.UNCHANGED, name.identifier)
     with after_steps(f"the materialized view {name} was created"):
-        return Result("created", name.identifier, view=_load_view(context, created))
+        return Result(ResultKind.CREATED, name.identifier, view=_load_view(context, created))
 
 
 def alter_as(context: StatementContext) -> Result:
@@ -122,7 +123,9 @@ def _replace(
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
     with after_steps(*([f"the definition of {name} was replaced"] if changed else [])):
-        return Result("replaced" if changed else "unchanged", name.identifier, view=_load_view(context, view))
+        return Result(
+            ResultKind.REPLACED if changed else ResultKind.UNCHANGED, name.identifier, view=_load_view(context, view)
+        )
 
 
 def refresh(context: StatementContext) -> Result:
@@ -138,7 +141,9 @@ def refresh(context: StatementContext) -> Result:
         (str(report.name), report.action.value, report.why, None if report.written is None else str(report.written))
         for report in reports
     )
-    kind = "unchanged" if all(report.action is Action.UNCHANGED for report in reports) else "refreshed"
+    kind = (
+        ResultKind.UNCHANGED if all(report.action is Action.UNCHANGED for report in reports) else ResultKind.REFRESHED
+    )
     return Result(kind, name.identifier, ("view", "action", "why", "rows_written"), rows)
 
 
@@ -146,7 +151,7 @@ def explain_refresh(context: StatementContext) -> Result:
     """EXPLAIN REFRESH MATERIALIZED VIEW: how a refresh would compute the rows, a line a row."""
     name = context.resolve_name()
     explanation = context.catalog.materialized.load(name.identifier).explain(context.engine)
-    return Result("rows", name.identifier, ("plan",), tuple((line,) for line in explanation.lines()))
+    return Result(ResultKind.ROWS, name.identifier, ("plan",), tuple((line,) for line in explanation.lines()))
 
 
 def drop(context: StatementContext) -> Result:
@@ -154,7 +159,7 @@ def drop(context: StatementContext) -> Result:
     statement: sql.Drop = context.statement
     name = context.resolve_name()
     if statement.if_exists and context.catalog.store.get_row(name) is None:
-        return Result("absent", name.identifier)
+        return Result(ResultKind.ABSENT, name.identifier)
     behavior = DropBehavior(statement.behavior or "")
     report = context.catalog.materialized.load(name.identifier).drop(behavior=behavior)
     return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
@@ -176,14 +181,14 @@ def show(context: StatementContext) -> Result:
         for listed in context.catalog.materialized.listing(database)
         if is_shown(listed.name.name)
     )
-    return Result("rows", None, ("database", "view", "layout", "freshness", "why"), rows)
+    return Result(ResultKind.ROWS, None, ("database", "view", "layout", "freshness", "why"), rows)
 
 
 def show_create(context: StatementContext) -> Result:
     """SHOW CREATE MATERIALIZED VIEW: the statement that creates the view again, in any layout."""
     view = context.catalog.materialized.load(context.resolve_name().identifier)
     text = create_materialized_statement(context.catalog.store, view)
-    return Result("rows", view.name.identifier, ("statement",), ((text,),), _load_view(context, view))
+    return Result(ResultKind.ROWS, view.name.identifier, ("statement",), ((text,),), _load_view(context, view))
 
 
 def create_materialized_statement(store: MetastoreStore, view: MaterializedView) -> str:
@@ -232,7 +237,9 @@ def _change_properties(context: StatementContext, view: MaterializedView, change
         is_changed = view.set_properties(change.updates, removals=change.removals)
     except InvalidPropertyError as error:
         raise unsupported(context.statement, str(error)) from error
-    return Result("changed" if is_changed else "unchanged", view.name.identifier, view=_load_view(context, view))
+    return Result(
+        ResultKind.CHANGED if is_changed else ResultKind.UNCHANGED, view.name.identifier, view=_load_view(context, view)
+    )
 
 
 def require_view_layout(context: StatementContext) -> None:

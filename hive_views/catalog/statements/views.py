@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hive_views.catalog.statements.context import (
     Result,
+    ResultKind,
     StatementContext,
     check_keys_exist,
     drop_result,
@@ -53,7 +54,7 @@ def _create(context: StatementContext) -> Result:
         properties[COMMENT] = statement.comment
     name = context.resolve_name()
     if statement.if_not_exists and (existing := _load_existing(context.catalog, name)) is not None:
-        return Result("unchanged", name.identifier, view=existing)
+        return Result(ResultKind.UNCHANGED, name.identifier, view=existing)
     before = _load_existing(context.catalog, name) if statement.or_replace else None
     existing_properties = {} if before is None else before.properties
     definition = context.define_view(name, {**existing_properties, **properties})
@@ -61,7 +62,7 @@ def _create(context: StatementContext) -> Result:
         view = context.catalog.create_or_replace_view(
             name.identifier, definition.schema, definition.version, properties=properties
         )
-        return _commit_result("created" if before is None else "replaced", before, view)
+        return _commit_result(ResultKind.CREATED if before is None else ResultKind.REPLACED, before, view)
     try:
         view = context.catalog.create_view(
             name.identifier, definition.schema, definition.version, properties=properties
@@ -70,8 +71,8 @@ def _create(context: StatementContext) -> Result:
         if not statement.if_not_exists:
             raise
         # It was created concurrently.
-        return Result("unchanged", name.identifier, view=context.catalog.load_view(name.identifier))
-    return Result("created", name.identifier, view=view)
+        return Result(ResultKind.UNCHANGED, name.identifier, view=context.catalog.load_view(name.identifier))
+    return Result(ResultKind.CREATED, name.identifier, view=view)
 
 
 def _load_existing(catalog: ViewCatalog, name: ViewName) -> HiveView | None:
@@ -84,9 +85,9 @@ def _load_existing(catalog: ViewCatalog, name: ViewName) -> HiveView | None:
         return None
 
 
-def _commit_result(kind: str, before: HiveView | None, view: HiveView) -> Result:
+def _commit_result(kind: ResultKind, before: HiveView | None, view: HiveView) -> Result:
     is_unchanged = before is not None and before.metadata_location == view.metadata_location
-    return Result("unchanged" if is_unchanged else kind, ViewName(*view.name()).identifier, view=view)
+    return Result(ResultKind.UNCHANGED if is_unchanged else kind, ViewName(*view.name()).identifier, view=view)
 
 
 def _alter_as(context: StatementContext) -> Result:
@@ -98,7 +99,7 @@ def _alter_as(context: StatementContext) -> Result:
     except InvalidViewError as error:
         raise unsupported(context.statement, error.reason) from error
     return _commit_result(
-        "replaced", before, before.update().replace_version(definition.version, definition.schema).commit()
+        ResultKind.REPLACED, before, before.update().replace_version(definition.version, definition.schema).commit()
     )
 
 
@@ -106,14 +107,14 @@ def _set(context: StatementContext) -> Result:
     statement: sql.AlterViewSetProperties = context.statement
     before = context.catalog.load_view(context.resolve_name().identifier)
     view = before.update().set_properties(properties_of(statement, statement.properties)).commit()
-    return _commit_result("changed", before, view)
+    return _commit_result(ResultKind.CHANGED, before, view)
 
 
 def _unset(context: StatementContext) -> Result:
     statement: sql.AlterViewUnsetProperties = context.statement
     before = context.catalog.load_view(context.resolve_name().identifier)
     check_keys_exist(statement, before.metadata.properties)
-    return _commit_result("changed", before, before.update().remove_properties(*statement.keys).commit())
+    return _commit_result(ResultKind.CHANGED, before, before.update().remove_properties(*statement.keys).commit())
 
 
 def _rename(context: StatementContext) -> Result:
@@ -125,15 +126,15 @@ def _rename(context: StatementContext) -> Result:
     except NoSuchViewError as error:
         if not statement.if_exists or not _is_absence(error):
             raise
-        return Result("absent", source.identifier)
-    return Result("renamed", target.identifier, view=view)
+        return Result(ResultKind.ABSENT, source.identifier)
+    return Result(ResultKind.RENAMED, target.identifier, view=view)
 
 
 def _recompile(context: StatementContext) -> Result:
     name = context.resolve_name()
     recompiled = context.catalog.recompile_view(name.identifier, analyzer=context.analyzer)
     view = context.catalog.load_view(name.identifier)
-    return Result("recompiled" if recompiled.changed else "unchanged", name.identifier, view=view)
+    return Result(ResultKind.RECOMPILED if recompiled.changed else ResultKind.UNCHANGED, name.identifier, view=view)
 
 
 def _add_partitions(context: StatementContext) -> Result:
@@ -146,7 +147,9 @@ def _add_partitions(context: StatementContext) -> Result:
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     rows = tuple((partition,) for partition in added)
-    return Result("changed" if added else "unchanged", name.identifier, ("partition",) if rows else (), rows)
+    return Result(
+        ResultKind.CHANGED if added else ResultKind.UNCHANGED, name.identifier, ("partition",) if rows else (), rows
+    )
 
 
 def _drop_partitions(context: StatementContext) -> Result:
@@ -157,7 +160,9 @@ def _drop_partitions(context: StatementContext) -> Result:
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
     rows = tuple((partition,) for partition in dropped)
-    return Result("changed" if dropped else "absent", name.identifier, ("partition",) if rows else (), rows)
+    return Result(
+        ResultKind.CHANGED if dropped else ResultKind.ABSENT, name.identifier, ("partition",) if rows else (), rows
+    )
 
 
 def _is_absence(error: NoSuchViewError) -> bool:
@@ -177,7 +182,7 @@ def _drop(context: StatementContext) -> Result:
     name = context.resolve_name()
     row = context.catalog.store.get_row(name)
     if statement.if_exists and row is None:
-        return Result("absent", name.identifier)
+        return Result(ResultKind.ABSENT, name.identifier)
     if statement.kind == "table" and row is not None and row.kind is RowKind.HIVE_TABLE:
         raise NoSuchTableError(str(name), "it is a Hive table: drop it with Hive or Spark, which also delete its data")
     drop = context.catalog.drop_view if statement.kind == "view" else context.catalog.drop_table
@@ -187,7 +192,7 @@ def _drop(context: StatementContext) -> Result:
     except NoSuchViewError as error:
         if not statement.if_exists or not _is_absence(error) or context.catalog.store.get_row(name) is not None:
             raise
-        return Result("absent", name.identifier)  # dropped concurrently
+        return Result(ResultKind.ABSENT, name.identifier)  # dropped concurrently
     return drop_result(name, report if behavior is DropBehavior.CASCADE else None)
 
 
@@ -199,7 +204,7 @@ def _show_views(context: StatementContext) -> Result:
     database = (statement.database or context.database).lower()
     is_shown = name_filter(statement.pattern, statement.dialect)
     rows = tuple((database, name) for _, name in context.catalog.list_views((database,)) if is_shown(name))
-    return Result("rows", None, ("database", "view"), rows)
+    return Result(ResultKind.ROWS, None, ("database", "view"), rows)
 
 
 def _show_partitions(context: StatementContext) -> Result:
@@ -209,7 +214,7 @@ def _show_partitions(context: StatementContext) -> Result:
         names = context.catalog.partitions.list(name.identifier, statement.partition)
     except InvalidViewError as error:
         raise unsupported(statement, str(error)) from error
-    return Result("rows", name.identifier, ("partition",), tuple((partition,) for partition in names))
+    return Result(ResultKind.ROWS, name.identifier, ("partition",), tuple((partition,) for partition in names))
 
 
 def _show_create(context: StatementContext) -> Result:
@@ -226,7 +231,7 @@ def _show_create(context: StatementContext) -> Result:
 
         return show_create(context)
     text = create_statement(context.catalog.store, name, view.metadata, view.metadata.properties)
-    return Result("rows", name.identifier, ("statement",), ((text,),), view)
+    return Result(ResultKind.ROWS, name.identifier, ("statement",), ((text,),), view)
 
 
 def _describe(context: StatementContext) -> Result:
@@ -235,7 +240,7 @@ def _describe(context: StatementContext) -> Result:
     view = context.catalog.load_view(name.identifier)
     detailed = statement.extended or statement.formatted
     rows = describe(view, detailed=detailed)
-    return Result("rows", name.identifier, ("name", "type", "comment"), rows, view)
+    return Result(ResultKind.ROWS, name.identifier, ("name", "type", "comment"), rows, view)
 
 
 HANDLERS: dict[type[sql.Statement], Callable[[StatementContext], Result]] = {

@@ -142,8 +142,12 @@ def _has_failed(result: dict[str, list[CopiedView]]) -> bool:
 
 
 def _has_failed_revert(result: dict[str, list[RevertedView]]) -> bool:
+    from hive_views.view_copy.copy import RevertOutcome
+
     # An absent view has a problem if the journal is of another catalog.
-    return any(view.outcome in _FAILURES or (view.outcome == "absent" and view.problem) for view in result["views"])
+    return any(
+        view.outcome in _FAILURES or (view.outcome == RevertOutcome.ABSENT and view.problem) for view in result["views"]
+    )
 
 
 def _print_copies(result: dict[str, list[CopiedView]]) -> None:

@@ -20,6 +20,7 @@ from hive_views.cli.commands.writing import Written, print_written, written
 from hive_views.cli.output import bar, json_value, print_json, print_line, shown, write_file
 from hive_views.errors import HiveViewsError, MetastoreError, NoSuchTableError, NoSuchViewError, UsageError
 from hive_views.identifiers import ViewName
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -31,7 +32,16 @@ if TYPE_CHECKING:
 
 _HIVE_ONLY_TYPE = re.compile(r"\b(tinyint|smallint|(var)?char)\b")
 
-FORMATS = ("tree", "dot", "mermaid", "html", "json")
+
+class GraphFormat(TextEnum):
+    """The format of a picture."""
+
+    TREE = "tree"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    HTML = "html"
+    JSON = "json"
+
 
 Databases = Annotated[list[str], typer.Argument(metavar="[DATABASE]...")]
 ColumnOption = Annotated[list[str], typer.Option(metavar="NAME:TYPE")]
@@ -126,7 +136,7 @@ def show_tree(catalog: HiveViewCatalog, name: ViewArgument, *, up: bool = False,
         DependencyTree(direction, tree(catalog.dependencies.picture_of(name, direction), [root], direction))
         for direction in directions or Direction
     )
-    if all(len(item.lines) == 1 and item.lines[0].kind == "missing" for item in trees):
+    if all(len(item.lines) == 1 and item.lines[0].is_missing for item in trees):
         raise NoSuchViewError(str(root))
     return DependencyTrees(root, trees)
 
@@ -145,17 +155,18 @@ def _print_line(line: TreeLine) -> None:
     from rich.text import Text
 
     from hive_views.dependencies.render import NOTES
+    from hive_views.sql.analysis.validity import Validity
 
     printed = Text(line.branch if _has_line_drawing() else line.branch.translate(_ASCII), style="dim")
     printed.append(shown(line.name), style="not dim")
-    standing = line.standing.value
-    if line.kind != "missing":
+    standing = line.standing
+    if not line.is_missing:
         printed.append(f"  {line.kind}")
     if line.note is not None:
         printed.append(f"  {NOTES[line.note]}")
-    elif standing not in ("valid", "unchecked"):
-        printed.append(f"  {standing}", style=f"not dim {_STYLES.get(standing, '')}")
-        if line.reasons and standing != "missing":
+    elif standing not in (Validity.VALID, Validity.UNCHECKED):
+        printed.append(f"  {standing.value}", style=f"not dim {_STYLES.get(standing.value, '')}")
+        if line.reasons and standing is not Validity.MISSING:
             printed.append(f": {shown(line.reasons[0])}", style="not dim")
     print_line(printed)
 
@@ -199,7 +210,7 @@ def show_graph(
     catalog: HiveViewCatalog,
     databases: Databases = [],  # noqa: B006 -- never changed; Typer takes the default's type for the argument's
     *,
-    format: Annotated[str, typer.Option("--format", "-f", metavar="|".join(FORMATS))] = "tree",
+    format: Annotated[str, typer.Option("--format", "-f", metavar="|".join(GraphFormat))] = GraphFormat.TREE,
     output: Annotated[str | None, typer.Option("--output", "-o", metavar="FILE")] = None,
     unchecked: bool = False,
     without_columns: bool = False,
@@ -213,15 +224,18 @@ def show_graph(
         unchecked: Do not check whether each view is valid, which takes most of the time.
         without_columns: Do not resolve the lineage of columns, which a page draws.
     """
-    if format not in FORMATS:
-        raise UsageError("--format", f"{format!r} is none of {', '.join(FORMATS)}")
-    if format == "html" and output is None:
+    if format not in {*GraphFormat}:
+        raise UsageError("--format", f"{format!r} is none of {', '.join(GraphFormat)}")
+    if format == GraphFormat.HTML and output is None:
         raise UsageError("--output", "name the page's file, e.g. --output views.html (- is standard output)")
     for database in databases:
         catalog.load_namespace_properties(database)  # a missing database would be drawn as an empty picture
     with bar("checking") as advance:
         picture = catalog.dependencies.picture(
-            *databases, check=not unchecked, with_columns=format == "html" and not without_columns, progress=advance
+            *databases,
+            check=not unchecked,
+            with_columns=format == GraphFormat.HTML and not without_columns,
+            progress=advance,
         )
     graph = DependencyGraph(
         format=format,
@@ -234,9 +248,9 @@ def show_graph(
         cycles=tuple(tuple(map(str, group)) for group in picture.graph.cycles()),
         picture=None,
     )
-    drawing = json.dumps(json_value(graph), indent=2) + "\n" if format == "json" else _draw(picture, format)
+    drawing = json.dumps(json_value(graph), indent=2) + "\n" if format == GraphFormat.JSON else _draw(picture, format)
     if output is None or output == "-":
-        return dataclasses.replace(graph, picture=None if format == "json" else drawing)
+        return dataclasses.replace(graph, picture=None if format == GraphFormat.JSON else drawing)
     write_file(output, drawing, "--output")
     return graph
 
@@ -244,9 +258,9 @@ def show_graph(
 def _draw(picture: Picture, format: str) -> str:
     from hive_views.dependencies.render import dot, html, mermaid, tree, tree_text
 
-    if format == "tree":
+    if format == GraphFormat.TREE:
         return tree_text(tree(picture))
-    return {"dot": dot, "mermaid": mermaid, "html": html}[format](picture)
+    return {GraphFormat.DOT: dot, GraphFormat.MERMAID: mermaid, GraphFormat.HTML: html}[GraphFormat(format)](picture)
 
 
 def print_graph(value: DependencyGraph) -> None:
@@ -298,6 +312,8 @@ def show_impact(
     edits = bool(add_column or change_column or drop_column)
     if drop + bool(column) + edits > 1:
         raise UsageError("--drop", "name one change at a time: --drop, or every --column, or columns to add and drop")
+    from hive_views.dependencies.impact import Effect
+
     columns = [_column(value, "--column") for value in column] or None
     if edits:
         columns = _edited_columns(catalog, name, add_column, change_column, drop_column)
@@ -305,16 +321,18 @@ def show_impact(
     return ImpactReport(
         ViewName.parse(name, catalog=catalog.name),
         None if columns is None else tuple(columns),
-        any(view.effect.value == "breaks" for view in views),
+        any(view.effect is Effect.BREAKS for view in views),
         views,
     )
 
 
 def print_impact(value: ImpactReport) -> None:
     """Print a line for each view, and how many would break."""
+    from hive_views.dependencies.impact import Effect
+
     for view in value.views:
         _print_state(view.view, view.effect.value, view.reason, view.line, view.column)
-    broken = sum(view.effect.value == "breaks" for view in value.views)
+    broken = sum(view.effect is Effect.BREAKS for view in value.views)
     change = "changed" if value.columns is not None else "dropped"
     print_line(f"{_count(broken, 'view')} of {len(value.views)} would break if {value.name} was {change}")
 
@@ -394,8 +412,10 @@ def check(
             views = catalog.dependencies.check_views(
                 *([] if name is None else [name]), workers=workers, progress=advance
             )
+    from hive_views.sql.analysis.validity import Validity
+
     counts = Counter(view.validity.value for view in views)
-    failed = sum(view.validity.value != "valid" if strict else view.validity.is_unreadable for view in views)
+    failed = sum(view.validity is not Validity.VALID if strict else view.validity.is_unreadable for view in views)
     findings = None
     if engines:
         from hive_views.dependencies.engines import EngineChecker
@@ -580,13 +600,15 @@ def print_partition_result(value: PartitionDependencies | dict[str, Any]) -> Non
 
 def print_partitions(value: PartitionDependencies) -> None:
     """Print the tables with their partitions, then whether the partition is complete."""
+    from hive_views.dependencies.table_partitions import Trust
+
     for table in value.tables:
         restricted = ", ".join(f"{column} = {equal}" for column, equal in table.restricted)
         scope = restricted or ("all partitions" if table.partition_columns else "no partitions")
         name = " ".join(filter(None, (str(table.table), table.state)))
         print_line(f"{name}  {scope if table.exists else 'missing'}", style="bold")
         for part in table.partitions:
-            note = " (row created)" if part.trust.value == "creation" else ""
+            note = " (row created)" if part.trust is Trust.CREATION else ""
             written = json_value(part.written) or "unknown"
             print_line(f"  {part.name or 'the table'}  {written}{note}")
         for spec in table.missing:

@@ -62,6 +62,13 @@ def print_finding(finding: Finding) -> None:
     sys.stdout.flush()
 
 
+def has_problems(report: DoctorReport) -> bool:
+    """Return whether something has to be done."""
+    from hive_views.doctor.report import Level
+
+    return report.level is Level.PROBLEM
+
+
 def print_summary(report: DoctorReport) -> None:
     """Print the numbers of findings, which were printed before."""
     levels = [finding.level.value for finding in report.findings]

@@ -146,7 +146,9 @@ def print_compared(result: ComparedImport) -> None:
     """Print the views that are not equal, their first differing rows, and the sums."""
     from rich.text import Text
 
-    others = [view for view in result.views if view.status.value != "equal"]
+    from hive_views.legacy_import.comparison.compare import CompareStatus
+
+    others = [view for view in result.views if view.status is not CompareStatus.EQUAL]
     if others:
         print_table(
             ("view", "status", "what"),

@@ -28,6 +28,7 @@ from hive_views.errors import (
     NoSuchVersionError,
     NotAnIcebergViewError,
 )
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -202,6 +203,16 @@ class VersionHead:
     time: str
     default_catalog: str | None
     default_namespace: tuple[str, ...]
+
+
+class Change(TextEnum):
+    """How a text or a column of two versions differs."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    MOVED = "moved"
+    SAME = "same"
 
 
 @dataclass(frozen=True)
@@ -530,11 +541,11 @@ def _text_differences(old: Version, new: Version) -> Iterator[TextDifference]:
     for text in dict.fromkeys((*old_texts, *new_texts)):
         old_text, new_text = old_texts.get(text), new_texts.get(text)
         if old_text is None:
-            change = "added"
+            change = Change.ADDED
         elif new_text is None:
-            change = "removed"
+            change = Change.REMOVED
         else:
-            change = "same" if old_text == new_text else "changed"
+            change = Change.SAME if old_text == new_text else Change.CHANGED
         lines = unified_diff(
             (old_text or "").splitlines(),
             (new_text or "").splitlines(),
@@ -550,17 +561,17 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
     new_columns = {column.name.lower(): column for column in new.columns}
     for key, column in old_columns.items():
         if key not in new_columns:
-            yield ColumnDifference(column.name, "removed", column, None)
+            yield ColumnDifference(column.name, Change.REMOVED, column, None)
     old_order = [key for key in old_columns if key in new_columns]
     new_order = [key for key in new_columns if key in old_columns]
     for key, column in new_columns.items():
         former = old_columns.get(key)
         if former is None:
-            yield ColumnDifference(column.name, "added", None, column)
+            yield ColumnDifference(column.name, Change.ADDED, None, column)
         elif replace(former, id=column.id) != column:
-            yield ColumnDifference(column.name, "changed", former, column)
+            yield ColumnDifference(column.name, Change.CHANGED, former, column)
         elif old_order.index(key) != new_order.index(key):
-            yield ColumnDifference(column.name, "moved", former, column)
+            yield ColumnDifference(column.name, Change.MOVED, former, column)
 
 
 # -- Text output -------------------------------------------------------------------------------------------------------
@@ -659,6 +670,9 @@ def _print_settings(version: Version) -> None:
         print_line(f"{_INDENT}Spark's catalog of Iceberg: {reason} {values}", style="yellow")
 
 
+_SIGNS: dict[str, tuple[str, str]] = {Change.ADDED: ("+", "green"), Change.REMOVED: ("-", "red")}
+
+
 def _print_diff(diff: ViewDiff) -> None:
     """Print unified diffs of the texts, then the columns that differ."""
     old, new = diff.old, diff.new
@@ -676,8 +690,8 @@ def _print_diff(diff: ViewDiff) -> None:
             print_line(line, style="bold" if line.startswith(("+++", "---")) else style)
     _print_section("Columns" if diff.columns else "Columns (same)")
     for column in diff.columns:
-        sign, style = {"added": ("+", "green"), "removed": ("-", "red")}.get(column.change, ("~", "yellow"))
-        if column.change == "moved":
+        sign, style = _SIGNS.get(column.change, ("~", "yellow"))
+        if column.change == Change.MOVED:
             text_of_change = f"{column.name} (moved)"
         else:
             sides = (column.old, column.new)

@@ -83,7 +83,9 @@ def run_statement(
 
 def print_result(result: SqlResult) -> None:
     """Print the rows as a table, a single column without one, or what was done in one line."""
-    if result.kind != "rows":
+    from hive_views.catalog.statements import ResultKind
+
+    if result.kind != ResultKind.ROWS:
         version = "" if result.version_id is None else f", version {result.version_id} is current"
         others = [row[0] for row in result.rows if row[0] != result.name]
         also = f" (before it: {', '.join(map(shown, others))})" if others else ""

@@ -31,6 +31,7 @@ from hive_views.errors import (
     UsageError,
     ViewAlreadyExistsError,
 )
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from hive_views.catalog.catalog import HiveViewCatalog
@@ -58,6 +59,20 @@ Text = Annotated[str | None, typer.Option(metavar="TEXT")]
 File = Annotated[str | None, typer.Option(metavar="FILE")]
 Name = Annotated[str | None, typer.Option(metavar="NAME")]
 Verify = Annotated[bool, typer.Option("--verify")]
+
+
+class Outcome(TextEnum):
+    """What a command did with a view."""
+
+    CREATED = "created"
+    REPLACED = "replaced"
+    CHANGED = "changed"
+    ROLLED_BACK = "rolled back"
+    UNCHANGED = "unchanged"
+    DROPPED = "dropped"
+    ABSENT = "absent"
+    WOULD_BE_DROPPED = "would be dropped"
+    WOULD_BE_REFUSED = "would be refused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +209,7 @@ def create_view(
         if not if_not_exists:
             raise
         return written(catalog.load_view(name), "unchanged")  # created concurrently
-    return written(view, "created" if before is None else _outcome("replaced", before, view), raw=raw)
+    return written(view, Outcome.CREATED if before is None else _outcome(Outcome.REPLACED, before, view), raw=raw)
 
 
 def replace_view(
@@ -267,7 +282,7 @@ def replace_view(
             summary=_SUMMARY,
             **query_columns(column),
         )
-    return written(changed, _outcome("replaced", view, changed), raw=raw)
+    return written(changed, _outcome(Outcome.REPLACED, view, changed), raw=raw)
 
 
 def rename_view(
@@ -304,7 +319,7 @@ def rollback_view(
     timestamp_ms = None if to_time is None else parse_time(to_time)
     view = catalog.load_view(name)
     changed = view.update().rollback(version_id=to_version, timestamp_ms=timestamp_ms).commit()
-    return written(changed, _outcome("rolled back", view, changed))
+    return written(changed, _outcome(Outcome.ROLLED_BACK, view, changed))
 
 
 def drop_view(
@@ -347,7 +362,7 @@ def drop_view(
             plan = catalog.dependencies.plan_drop(name, behavior=behavior)
             return Dropped(
                 **names,
-                outcome="would be refused" if plan.is_rejected else "would be dropped",
+                outcome=Outcome.WOULD_BE_REFUSED if plan.is_rejected else Outcome.WOULD_BE_DROPPED,
                 purged=False,
                 metadata_location=location,
                 others=_other_views(plain_name, plan.steps),
@@ -361,13 +376,13 @@ def drop_view(
     except (NoSuchViewError, NoSuchTableError) as error:
         if not if_exists or (isinstance(error, NoSuchViewError) and error.detail):
             raise
-        return Dropped(**names, outcome="absent", purged=False)
+        return Dropped(**names, outcome=Outcome.ABSENT, purged=False)
     # The view may have been changed since it was loaded, while the drop waited for its lock.
     own_step = next(step for step in report.steps if str(step.name) == plain_name)
     others = _other_views(plain_name, report.steps)
     return Dropped(
         **names,
-        outcome="dropped",
+        outcome=Outcome.DROPPED,
         purged=purge and own_step.metadata_location is None and not own_step.remaining_files,
         metadata_location=own_step.metadata_location,
         remaining_files=own_step.remaining_files,
@@ -417,7 +432,7 @@ def set_properties(
     updates = parse_properties(properties, "KEY=VALUE")
     view = catalog.load_view(name)
     changed = view.update().set_properties(updates).commit()
-    return written(changed, _outcome("changed", view, changed))
+    return written(changed, _outcome(Outcome.CHANGED, view, changed))
 
 
 def unset_properties(
@@ -430,7 +445,7 @@ def unset_properties(
     """
     view = catalog.load_view(name)
     changed = view.update().remove_properties(*keys).commit()
-    return written(changed, _outcome("changed", view, changed))
+    return written(changed, _outcome(Outcome.CHANGED, view, changed))
 
 
 # -- Arguments ---------------------------------------------------------------------------------------------------------
@@ -477,7 +492,7 @@ def _drop_question(
 
 def _drop_exit_code(dropped: Dropped) -> ExitCode:
     """The exit code of `drop`; a dry run that predicts a refusal has the refusal's."""
-    if dropped.outcome == "would be refused":
+    if dropped.outcome == Outcome.WOULD_BE_REFUSED:
         return ExitCode.CONFLICT
     return ExitCode.FAILED if dropped.remaining_files else ExitCode.OK
 
@@ -607,8 +622,8 @@ def _load_if_exists(catalog: HiveViewCatalog, name: str) -> HiveView | None:
         return None
 
 
-def _outcome(change: str, before: HiveView, after: HiveView) -> str:
-    return "unchanged" if before.metadata_location == after.metadata_location else change
+def _outcome(change: Outcome, before: HiveView, after: HiveView) -> Outcome:
+    return Outcome.UNCHANGED if before.metadata_location == after.metadata_location else change
 
 
 def _other_views(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...]:
@@ -624,7 +639,7 @@ def _print_dropped(result: Dropped) -> None:
     is_dry_run = result.outcome.startswith("would")
     for other in result.others:
         remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
-        print_line(f"{other.view}: {result.outcome if is_dry_run else 'dropped'}{remark}")
+        print_line(f"{other.view}: {result.outcome if is_dry_run else Outcome.DROPPED}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
     print_line(f"{result.view or result.table}: {result.outcome}{purged}")
     if result.remaining_files:
@@ -637,7 +652,7 @@ def _print_dropped(result: Dropped) -> None:
         dropped_views = {other.view for other in result.others}
         remaining = [name for name in result.dependents if name not in dropped_views]
         if remaining:
-            label = "These views depend on it" if result.outcome == "would be refused" else "Left dangling"
+            label = "These views depend on it" if result.outcome == Outcome.WOULD_BE_REFUSED else "Left dangling"
             print_line(f"{label}: {', '.join(map(shown, remaining))}", style="yellow")
         return
     # Views are restored before the views that depend on them.
@@ -646,7 +661,7 @@ def _print_dropped(result: Dropped) -> None:
     if result.table is not None and result.metadata_location is not None:
         arguments = f"{shown(result.table)!r}, {shown(result.metadata_location)!r}"
         print_line(f"To bring it back, in Python: catalog.register_table({arguments})", style="dim")
-    elif result.table is not None and result.outcome == "dropped":
+    elif result.table is not None and result.outcome == Outcome.DROPPED:
         statement = f"Hive creates it again over its files by: {result.text}"
         print_line(
             statement if result.text else "Its row does not imply a statement that creates it again", style="dim"

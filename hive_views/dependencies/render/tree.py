@@ -29,6 +29,11 @@ class TreeLine:
     branch: str
     """The lines drawn before the name, such as `│  ├─ `."""
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether no object has the name."""
+        return self.kind == Standing.MISSING.value
+
 
 NOTES = {"cycle": "(reads itself)", "repeated": "(see above)"}
 
@@ -81,13 +86,12 @@ def tree_text(lines: Iterable[TreeLine]) -> str:
 
 
 def _description(line: TreeLine) -> str:
-    is_missing = line.kind == "missing"
-    kind = "" if is_missing else f"  {line.kind}"
+    kind = "" if line.is_missing else f"  {line.kind}"
     if line.note is not None:
         return f"{kind}  {NOTES[line.note]}"
     if line.standing in (Standing.VALID, Standing.UNCHECKED):
         return kind
-    reason = f": {escape(line.reasons[0])}" if line.reasons and not is_missing else ""
+    reason = f": {escape(line.reasons[0])}" if line.reasons and not line.is_missing else ""
     return f"{kind}  {line.standing.value}{reason}"
 
 

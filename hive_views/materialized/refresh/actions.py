@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from hive_views.text_enum import TextEnum
+
 
 class Mode(Enum):
     """How a refresh computes rows."""
@@ -17,7 +19,7 @@ class Mode(Enum):
     """As AUTO, but an error instead of a full refresh."""
 
 
-class Action(str, Enum):
+class Action(TextEnum):
     """What a refresh does or did; its value is the word in summaries of snapshots, reports and JSON documents."""
 
     UNCHANGED = "unchanged"
@@ -34,9 +36,6 @@ class Action(str, Enum):
     """Nothing, because of an error."""
     SKIPPED = "skipped"
     """Nothing, because the refresh of a source failed."""
-
-    def __str__(self) -> str:
-        return self.value
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)

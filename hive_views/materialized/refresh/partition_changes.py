@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, StringType
 
@@ -112,7 +113,7 @@ def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) 
         snapshot = source.snapshot_by_id(snapshot_id)
         if snapshot is None:
             raise NotIncrementalError("the history of the table since the last refresh has expired")
-        if snapshot.summary is None or snapshot.summary.operation.value != "replace":
+        if snapshot.summary is None or snapshot.summary.operation is not Operation.REPLACE:
             for manifest in snapshot.manifests(io):
                 if manifest.added_snapshot_id != snapshot_id:
                     continue

@@ -13,7 +13,14 @@ from time import monotonic
 
 from thrift.Thrift import TException
 
-from hive_views.config import PROXY_USER, ConnectionConfig, KerberosCredentials, Secret, SecretCredentials
+from hive_views.config import (
+    PROXY_USER,
+    Authentication,
+    ConnectionConfig,
+    KerberosCredentials,
+    Secret,
+    SecretCredentials,
+)
 from hive_views.metastore.transport.connection import Connection
 from hive_views.metastore.transport.failures import SecurityFailure
 
@@ -81,5 +88,5 @@ class DelegationTokens:
                 del self._tokens[uri]
 
     def _with_token(self, token: str) -> ConnectionConfig:
-        credentials = SecretCredentials("token", Secret(token), name_rules=self._credentials.name_rules)
+        credentials = SecretCredentials(Authentication.TOKEN, Secret(token), name_rules=self._credentials.name_rules)
         return self._config._replace(credentials=credentials)

@@ -18,6 +18,7 @@ from hive_views.sql.parsing.statement_targets import find_targets
 from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.spark_lexer import SparkToken, spark_tokens
+from hive_views.text_enum import TextEnum
 
 _EXPLAIN_MODES = frozenset({"EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL"})
 _PLAIN_STRING = re.compile(r"'[^'\\]*'")
@@ -44,12 +45,18 @@ Parse = Callable[[str], Sequence[PlanNode]]
 """Spark's parser: from a text to the nodes of its plan."""
 
 
+class TimeTravelKind(TextEnum):
+    """What AS OF names."""
+
+    VERSION = "version"
+    TIMESTAMP = "timestamp"
+
+
 @dataclass(frozen=True)
 class TimeTravel:
     """VERSION AS OF or TIMESTAMP AS OF after a table's name."""
 
-    kind: str
-    """`version` or `timestamp`."""
+    kind: TimeTravelKind
     expression: str
     """The expression after AS OF."""
     start: int
@@ -346,7 +353,8 @@ def _table_read(sql: str, tokens: list[SparkToken], name: _DottedName, node: Pla
         end = _end_of_expression(tokens, begin, alias)
         if end < begin:
             raise error_at(sql, name.start, "Cannot parse this time travel")
-        kind = "version" if words[skipped].endswith("VERSION") else "timestamp"
+        is_version = words[skipped].endswith("VERSION")
+        kind = TimeTravelKind.VERSION if is_version else TimeTravelKind.TIMESTAMP
         start = tokens[begin].start
         time_travel = TimeTravel(kind, sql[start : tokens[end].end], start)
         at = end + 1

@@ -10,7 +10,7 @@ from hive_views.materialized.loading import is_materialized
 from hive_views.materialized.properties import TIME_TRAVEL
 from hive_views.materialized.time_travel import stored_rows
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
-from hive_views.spark.session.table_reads import TableRead, TableReadError, TimeTravel
+from hive_views.spark.session.table_reads import TableRead, TableReadError, TimeTravel, TimeTravelKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +43,7 @@ class TimeTravelReader:
         time_travel = read.time_travel
         if time_travel is None:
             return None, None
-        if time_travel.kind == "timestamp":
+        if time_travel.kind is TimeTravelKind.TIMESTAMP:
             return None, self._timestamp_ms(text, time_travel)
         version = time_travel.expression.strip().strip("'\"")
         return (int(version) if version.isdecimal() else version), None
@@ -66,7 +66,10 @@ class TimeTravelReader:
         time_travel = read.time_travel
         if time_travel is None or not is_materialized(view.metadata):
             return None
-        if time_travel.kind == "timestamp" and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true":
+        if (
+            time_travel.kind is TimeTravelKind.TIMESTAMP
+            and view.metadata.properties.get(TIME_TRAVEL, "").lower() != "true"
+        ):
             return None
         version, timestamp_ms = self._storage_version(text, read)
         if isinstance(version, int) and view.version(version) is not None:
@@ -81,7 +84,7 @@ class TimeTravelReader:
 
     def version_as_of(self, text: str, time_travel: TimeTravel, view: HiveView) -> ViewVersion:
         """Return the version of a view's definition that an AS OF names."""
-        if time_travel.kind == "timestamp":
+        if time_travel.kind is TimeTravelKind.TIMESTAMP:
             try:
                 return view.version_at(self._timestamp_ms(text, time_travel))
             except NoSuchVersionError as error:

@@ -8,9 +8,12 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from hive_views import HiveViewCatalog
 from hive_views.dependencies.impact import Effect
-from hive_views.errors import CyclicViewError, DependentsError, MetastoreRefusedError
+from hive_views.errors import CyclicViewError, DependentsError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import Layout
+from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
+from tests.faults.scripted import Answer, ScriptedServer
+from tests.proxy import EVERY
 
 COLUMNS = Schema(NestedField(1, "id", LongType()), NestedField(2, "shop", StringType()))
 LAYOUTS = ("registered", "attached", "table")
@@ -118,12 +121,10 @@ def test_cycles_are_rejected(market, database):
 
 
 @pytest.mark.parametrize("layout", ["table"], indirect=True)
-def test_servers_without_a_filter(market, database, monkeypatch):
+def test_servers_without_a_filter(market, database, open_catalog, metastore):
     """The rows of the tables are read instead."""
-    client = type(market.store.client)
-
-    def refuse(*_):
-        raise MetastoreRefusedError("get_table_names_by_filter", "no filter")
-
-    monkeypatch.setattr(client, "get_table_names_by_filter", refuse)
-    assert dependents(market, database, "sales") == {"mv", "upper", "second"}
+    with ScriptedServer(metastore.port) as server:
+        server.on("get_table_names_by_filter", Answer(MetaException("Filter is not supported")), nth=EVERY)
+        other = open_catalog({"uri": server.uri})
+        assert dependents(other, database, "sales") == {"mv", "upper", "second"}
+        assert "get_table_names_by_filter" in server.methods

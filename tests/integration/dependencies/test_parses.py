@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, LongType, NestedField
 
 from hive_views import HiveViewCatalog
-from hive_views.sql.parsing import parser
-from hive_views.sql.writing import expand
+from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.resolver.resolver import resolve
+from tests.function_calls import count_function_calls
 
 QUERIES = {
     "a column": "SELECT id FROM t",
@@ -34,22 +32,10 @@ CASES = [
 
 @pytest.mark.parametrize(("dialect", "statement"), CASES)
 def test_view_is_defined_with_two_parses_and_two_resolutions(
-    catalog: HiveViewCatalog, database: str, monkeypatch: pytest.MonkeyPatch, dialect: str, statement: str
+    catalog: HiveViewCatalog, database: str, dialect: str, statement: str
 ) -> None:
     fields = (NestedField(1, "id", LongType()), NestedField(2, "d", DateType()))
     catalog.create_table((database, "t"), Schema(*fields))
-    counts: Counter[str] = Counter()
-
-    def counted(module: Any, name: str) -> None:
-        function = getattr(module, name)
-
-        def count(*arguments: Any, **options: Any) -> Any:
-            counts[name] += 1
-            return function(*arguments, **options)
-
-        monkeypatch.setattr(module, name, count)
-
-    counted(parser, "_tree")
-    counted(expand, "resolve")
-    catalog.execute(statement, database=database, dialect=dialect)
-    assert counts == {"_tree": 2, "resolve": 2}
+    with count_function_calls(ParsedQuery.__init__, resolve) as counts:
+        catalog.execute(statement, database=database, dialect=dialect)
+    assert counts == {"ParsedQuery.__init__": 2, "resolve": 2}

@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.materialized.refresh.refresh import RefreshReport
+from hive_views.materialized.state.refresh_state import COMPARED_ROWS, summary_of
 from hive_views.spark import SparkEngine, ViewSession
 from hive_views.spark.java_features import Feature, can_use
 from hive_views.spark.refresh.file_comparison import FileComparison
+from tests.function_calls import count_function_calls
 from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3, needs_spark_4
 from tests.suites import extended
@@ -142,28 +144,22 @@ def test_staged_tasks_are_removed(spark: SparkSession, table: str) -> None:
 
 @needs_spark_4
 def test_refresh_by_keys_reads_files_that_differ(
-    spark: SparkSession, session: ViewSession, catalog: HiveViewCatalog, database: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, session: ViewSession, catalog: HiveViewCatalog, database: str
 ) -> None:
     spark.sql("CREATE TABLE t (a BIGINT, b BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
     for start in (0, 50, 100):
         spark.sql(f"INSERT INTO t SELECT /*+ COALESCE(1) */ id, id % 7 FROM range({start}, {start + 50})")
     query = "SELECT a, avg(b) AS b FROM t GROUP BY a"
     session.sql(f"CREATE MATERIALIZED VIEW mv AS {query}")
-    compared = []
-
-    def counting(*arguments: object) -> FileComparison:
-        comparison = FileComparison(*arguments)  # type: ignore[arg-type]
-        compared.append(comparison.rows)
-        return comparison
-
-    monkeypatch.setattr("hive_views.spark.refresh.engine.FileComparison", counting)
 
     def refresh() -> RefreshReport:
         return catalog.materialized.load((database, "mv")).refresh(SparkEngine(spark, catalog))[-1]
 
     refresh()
     spark.sql("DELETE FROM t WHERE a = 3")
-    report = refresh()
-    assert (report.action, "failed" in report.why, compared) == (BY_KEYS, False, [50])
+    with count_function_calls(FileComparison.__init__) as compared:
+        report = refresh()
+    assert (report.action, "failed" in report.why, sum(compared.values())) == (BY_KEYS, False, 1)
+    assert summary_of(catalog.materialized.load((database, "mv")).snapshot)[COMPARED_ROWS] == "50"
     assert spark.sql(f"SELECT * FROM ({query}) EXCEPT SELECT * FROM mv__storage").isEmpty()
     assert spark.sql("SELECT * FROM mv__storage WHERE a = 3").isEmpty()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from hive_views.spark.refresh import key_conditions as module
 from hive_views.spark.refresh.key_conditions import key_conditions
 from tests.suites import extended
 
@@ -57,14 +56,13 @@ def test_most_other_values_are_not_selected(spark: SparkSession, value: str) -> 
     assert 20 < count <= selected <= count + 500
 
 
-def test_bounds_alone_if_there_are_many_keys(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MIN_SLOTS", 16)
-    monkeypatch.setattr(module, "_MAX_SLOTS", 64)
-    _, [few] = key_conditions(spark.range(10, 42).toDF("k"))
-    assert (few.smallest, few.largest, len(few.slots)) == ("10L", "41L", 64)
-    count, [many] = key_conditions(spark.range(10, 43).toDF("k"))
-    assert (count, many.slots, many.on("k")) == (33, b"", "k >= 10L AND k <= 42L")
-    assert spark.range(100).toDF("k").where(many.on("k")).count() == 33
+def test_bounds_alone_if_there_are_many_keys(spark: SparkSession) -> None:
+    most = 1 << 19  # half of the slots
+    _, [few] = key_conditions(spark.range(10, most + 10).toDF("k"))
+    assert (few.smallest, few.largest, len(few.slots)) == ("10L", f"{most + 9}L", 2 * most)
+    count, [many] = key_conditions(spark.range(10, most + 11).toDF("k"))
+    assert (count, many.slots, many.on("k")) == (most + 1, b"", f"k >= 10L AND k <= {most + 10}L")
+    assert spark.range(most + 100).toDF("k").where(many.on("k")).count() == most + 1
 
 
 def test_no_keys(spark: SparkSession) -> None:

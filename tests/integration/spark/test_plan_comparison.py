@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pyiceberg.schema import Schema
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
@@ -19,24 +19,22 @@ from hive_views.spark import ViewSession
 from tests.integration.spark.conftest import CACHE
 
 
-def test_wrongly_expanded_definition_writes_nothing(
-    spark: SparkSession, session_catalog: HiveViewCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The definition's analyzer is given an altered text in place of the resolver's."""
+def test_wrongly_expanded_definition_writes_nothing(spark: SparkSession, session_catalog: HiveViewCatalog) -> None:
+    """The session's analyzer is given an altered text in place of the resolver's."""
     with ViewSession(spark.newSession(), session_catalog) as views:
         views.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.plans")
         views.sql("CREATE TABLE IF NOT EXISTS spark_catalog.plans.t (k INT, v INT)")
         views.sql("USE prod.plans")
         views.sql("CREATE OR REPLACE VIEW right AS SELECT k AS x FROM t")
-        definitions = views._statements.definitions
-        analyzer = definitions.analyzer
+        query = "SELECT k as x FROM t"
+        analyze = views.analyzer(query, "plans")
 
-        def altering(statement: Any, database: str) -> Any:
-            return lambda expanded: analyzer(statement, database)(expanded.replace("`k` as", "`v` as"))
+        def altering(expanded: str) -> Schema:
+            assert "`k` as" in expanded
+            return analyze(expanded.replace("`k` as", "`v` as"))
 
-        monkeypatch.setattr(definitions, "analyzer", altering)
         with pytest.raises(SqlError, match=r"column x comes from .*\.v .* instead of .*\.k"):
-            views.sql("CREATE VIEW wrong AS SELECT k as x FROM t")
+            session_catalog.create_view_from_sql("plans.wrong", query, analyzer=altering)
         assert not session_catalog.view_exists("plans.wrong")
         session_catalog.drop_view("plans.right")
         views.sql("DROP TABLE spark_catalog.plans.t")

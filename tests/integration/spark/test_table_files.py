@@ -94,7 +94,7 @@ def create(raw: Client, database: str, case: Case, directory: Path, *, is_partit
 
 
 def outcomes(catalog: HiveViewCatalog, database: str, name: str) -> list[str]:
-    found = catalog.check_engines(f"{database}.v_{name}")
+    found = catalog.dependencies.check_engines(f"{database}.v_{name}")
     return [item.outcome.value for item in found if item.engine == "spark" and item.table == f"{database}.{name}"]
 
 
