@@ -46,7 +46,7 @@ def commit_changes(
         nonlocal current
         if current is None:
             current = load_view(store, name)
-            _check_same(loaded, current, definition=changes_definition and not any_version)
+            check_same(loaded, current, definition=changes_definition and not any_version)
         base, current = current, None
         metadata = apply(base.metadata, changes, now_ms=int(time.time() * 1000), identifier=str(name))
         precondition, is_new = None, False
@@ -91,8 +91,17 @@ def check_required_engines(
         reject_unreadable(store, name, metadata, required, is_encoded=is_encoded)
 
 
-def _check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> None:
-    """Reject a retry on a view that was created again or, with `definition`, whose definition changed."""
+def check_same(base: LoadedView, current: LoadedView, *, definition: bool) -> None:
+    """Reject a change of a view that was created again since it was read or, with `definition`, redefined.
+
+    Args:
+        base: The view as it was read.
+        current: The view as it is now.
+        definition: Whether the change depends on the definition.
+
+    Raises:
+        DefinitionChangedError: If it is another view now, or has another definition.
+    """
     name = str(base.row.name)
     if current.metadata.view_uuid != base.metadata.view_uuid:
         raise DefinitionChangedError(

@@ -41,6 +41,7 @@ from hive_views.materialized.layouts.layout import (
 from hive_views.materialized.layouts.table import DEFINITION_OF, AssociatedView
 from hive_views.materialized.loading import LoadedMaterializedView, is_materialized
 from hive_views.materialized.properties import check_settings, split_properties
+from hive_views.materialized.redefine import load_current
 from hive_views.materialized.storage_layout import partition_spec, sort_order
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.commit.view_properties import configured_properties, new_view_location
@@ -233,7 +234,7 @@ def to_plain_view(store: MetastoreStore, view: LoadedMaterializedView) -> None:
     """Make a materialized view a plain one; its storage table is kept for the conversion back."""
     if view.layout is Layout.TABLE:
         raise NotMaterializedError(str(view.name), "it is a table with a view attached: there is no view to keep")
-    loaded = load_view(store, view.name)
+    loaded = load_current(store, view)
     metadata = loaded.metadata
     changes: list[Change]
     if view.layout is Layout.REGISTERED:

@@ -29,17 +29,24 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import NestedField
 
 from hive_views.dependencies.graph import reject_cycle
-from hive_views.dependencies.view_changes import commit_changes
+from hive_views.dependencies.view_changes import check_same, commit_changes
 from hive_views.errors import (
     CommitFailedError,
+    DefinitionChangedError,
     HiveViewsError,
     InvalidPropertyError,
+    NotMaterializedError,
     RefreshError,
     after_steps,
 )
 from hive_views.materialized.layouts.layout import Layout
 from hive_views.materialized.layouts.table import AssociatedView
-from hive_views.materialized.loading import LoadedMaterializedView, column_mismatch, recorded_refresh
+from hive_views.materialized.loading import (
+    LoadedMaterializedView,
+    column_mismatch,
+    is_materialized,
+    recorded_refresh,
+)
 from hive_views.materialized.properties import (
     FORMAT_VERSION,
     check_settings,
@@ -50,6 +57,7 @@ from hive_views.materialized.properties import (
 from hive_views.materialized.state.refresh_state import RefreshState, fingerprint
 from hive_views.metastore.commit.view_properties import check_view_properties
 from hive_views.metastore.queries import load_view
+from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import AddVersion, SetProperties, apply
 from hive_views.spec.file_codec import new_location
 from hive_views.spec.metadata import ViewMetadata
@@ -80,7 +88,7 @@ def redefine(
         next_storage_schema(str(view.name), view.storage.metadata, definition.schema)  # raises if there is none
     if view.layout is Layout.TABLE:
         return _redefine_table(store, view, definition, properties)
-    loaded = load_view(store, view.name)
+    loaded = load_current(store, view, definition=True)
     schema = _keep_schema(loaded.metadata, definition)
     changes: list[Change] = [
         AddVersion(schema, with_link(definition.version, link_of(loaded.metadata.current_version())))
@@ -93,6 +101,26 @@ def redefine(
     with after_steps(*_storage_steps(view, is_changed)):
         committed = commit_changes(store, loaded, changes)
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
+
+
+def load_current(store: MetastoreStore, view: LoadedMaterializedView, *, definition: bool = False) -> LoadedView:
+    """Load the view of a materialized view that was loaded before.
+
+    Args:
+        store: Metastore and files.
+        view: The materialized view as it was loaded, not of the layout `table`.
+        definition: Whether the caller depends on its definition.
+
+    Raises:
+        NoSuchViewError: If it was dropped.
+        NotMaterializedError: If it is a plain view now.
+        DefinitionChangedError: If it is another view now or, with `definition`, has another definition.
+    """
+    current = load_view(store, view.name)
+    check_same(LoadedView(view.row, view.metadata), current, definition=definition)
+    if not is_materialized(current.metadata):
+        raise NotMaterializedError(str(view.name), "it was made a plain view since it was loaded")
+    return current
 
 
 def _storage_steps(view: LoadedMaterializedView, is_changed: bool) -> list[str]:
@@ -178,13 +206,13 @@ def set_properties(store: MetastoreStore, view: LoadedMaterializedView, change: 
         raise InvalidPropertyError(FORMAT_VERSION, change.updates[FORMAT_VERSION], "it can be set at creation only")
     if view.layout is Layout.TABLE:
         return _set_on_table(store, view, change)
+    loaded = load_current(store, view)
     updates, storage_updates = split_properties(change.updates)
     is_changed = set_on_storage(
         view, SetProperties(storage_updates, frozenset(filter(is_storage_property, change.removals)))
     )
     view_change = SetProperties(updates, frozenset(filter(is_view_property, change.removals)))
     with after_steps(*_storage_steps(view, is_changed)):
-        loaded = load_view(store, view.name)
         committed = commit_changes(store, loaded, [view_change])
     return is_changed or committed.row.metadata_location != loaded.row.metadata_location
 
@@ -219,7 +247,14 @@ def set_on_storage(view: LoadedMaterializedView, change: SetProperties) -> bool:
         except CommitFailedError:
             if attempt == _MAX_ATTEMPTS - 1:
                 raise
-            table = table.catalog.load_table(table.name())
+            loaded, table = table, table.catalog.load_table(table.name())
+            if table.metadata.table_uuid != loaded.metadata.table_uuid:
+                raise DefinitionChangedError(
+                    str(view.name),
+                    "it was dropped and created again by another program",
+                    expected=str(loaded.metadata.table_uuid),
+                    found=str(table.metadata.table_uuid),
+                ) from None
     raise AssertionError("unreachable: the loop either returns or raises")
 
 

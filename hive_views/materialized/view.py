@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table.snapshots import Operation
 
+from hive_views.dependencies.view_changes import check_same
 from hive_views.errors import StaleRowsError
 from hive_views.materialized.definition import define_materialized, materialized_query
 from hive_views.materialized.drop import drop_materialized
@@ -29,6 +30,7 @@ from hive_views.materialized.refresh.scope import RefreshScope
 from hive_views.materialized.results import PastRefresh, Reading
 from hive_views.materialized.services import MaterializedServices
 from hive_views.materialized.time_travel import StoredSnapshot, stored_rows
+from hive_views.metastore.store import LoadedView
 from hive_views.spec.changes import SetProperties
 
 if TYPE_CHECKING:
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
 class MaterializedView(LoadedMaterializedView):
     """A materialized view of a catalog, as `catalog.materialized.load` returns it.
 
-    Its attributes are its state at that moment. Its methods compare this state with the current state of its sources.
-    Load it again after a change; only `refresh` does so by itself. Methods that change it raise NoSuchViewError if it
-    is gone, and fail if it was changed in a way that matters to them.
+    Its attributes are its state at that moment. Methods that read its rows, refresh it, drop it or collect garbage use
+    its current state. The others use the loaded state: load it again after a change.
+
+    If another program has dropped it since, they raise NoSuchViewError. If it was dropped and created again, those
+    that change it raise DefinitionChangedError, and `replace` also if it was redefined.
     """
 
     services: MaterializedServices = field(repr=False, compare=False)
@@ -131,7 +135,8 @@ class MaterializedView(LoadedMaterializedView):
             DependentsError: If the behavior forbids the drop; nothing was changed.
             CommitFailedError: If it was changed concurrently, or another view has the name now.
         """
-        return drop_materialized(self.services.store, self.services.tables, self, behavior=behavior, purge=purge)
+        services = self.services
+        return drop_materialized(services.store, services.tables, self._current(), behavior=behavior, purge=purge)
 
     def to_plain_view(self) -> None:
         """Make it a plain view; the stored rows are kept for `from_plain_view`.
@@ -163,7 +168,7 @@ class MaterializedView(LoadedMaterializedView):
             or cannot be read.
         """
         limits = StalenessLimits(allow_stale_data, max_staleness_ms, now_ms)
-        return decide_reading(self.services, self, limits=limits)
+        return decide_reading(self.services, self._unless_changed(), limits=limits)
 
     def scan(
         self,
@@ -190,10 +195,13 @@ class MaterializedView(LoadedMaterializedView):
         Raises:
             StaleRowsError: If `reading` decides for the definition, which only an engine can compute.
         """
-        reading = self.reading(allow_stale_data=allow_stale_data, max_staleness_ms=max_staleness_ms)
-        if self.storage is None or not reading.from_storage:
+        view = self._current()
+        reading = decide_reading(
+            self.services, view, limits=StalenessLimits(allow_stale_data, max_staleness_ms, now_ms=None)
+        )
+        if view.storage is None or not reading.from_storage:
             raise StaleRowsError(str(self.name), str(reading.freshness))
-        return self.storage.scan(
+        return view.storage.scan(
             row_filter=AlwaysTrue() if row_filter is None else row_filter,
             selected_fields=tuple(selected_fields),
             snapshot_id=reading.snapshot_id,
@@ -337,15 +345,29 @@ class MaterializedView(LoadedMaterializedView):
         Returns:
             Unpublished snapshots, staging tables and unreferenced files.
         """
+        services = self.services
         return garbage_collection.find_view_garbage(
-            self.services.store, self.services.tables, self, older_than_ms=older_than_ms
+            services.store, services.tables, self._current(), older_than_ms=older_than_ms
         )
 
     def remove_orphans(self, *, older_than_ms: int = GARBAGE_OLDER_THAN_MS) -> Garbage:
         """Remove what `orphans` finds, and return what was removed; the arguments are the same."""
+        services = self.services
         return garbage_collection.remove_view_garbage(
-            self.services.store, self.services.tables, self, older_than_ms=older_than_ms
+            services.store, services.tables, self._current(), older_than_ms=older_than_ms
         )
+
+    def _current(self) -> LoadedMaterializedView:
+        """Load it again; raises NoSuchViewError, NotMaterializedError, or DefinitionChangedError if it is another."""
+        current = self.services.load(self.name)
+        check_same(LoadedView(self.row, self.metadata), LoadedView(current.row, current.metadata), definition=False)
+        return current
+
+    def _unless_changed(self) -> LoadedMaterializedView:
+        """Return it, or load it again if its row has changed, with one request."""
+        row = self.services.store.get_row(self.name)
+        is_same = row is not None and row.metadata_location == self.row.metadata_location
+        return self if is_same else self._current()
 
     def _scope(self, engine: Engine | None = None) -> RefreshScope:
         services = self.services
