@@ -352,7 +352,7 @@ class TableCatalog(HiveCatalog):
             # Reading manifests takes time, in which other programs may rename the table or append to it.
             row = self.store.get_row(name)
             if row is None or row.kind.is_view:
-                raise NoSuchTableError(str(name), "dropped concurrently")
+                raise NoSuchTableError(str(name), "it was dropped or renamed concurrently")
             if row.metadata_location != table.metadata_location:
                 raise CommitFailedError(
                     str(name),

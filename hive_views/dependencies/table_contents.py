@@ -147,11 +147,13 @@ class TableChecker:
 
     def _look(self, row: Row, directory: str) -> tuple[FileProblem, ...]:
         """Return what Spark does with the files in a directory; nothing if that cannot be found out."""
-        if not is_transactional(row):
+        problems: list[FileProblem] = []
+        # A location with a fragment or a query is read without it by PyIceberg, and with it by Spark.
+        if not is_transactional(row) and not {"#", "?"} & {*directory}:
             # Readers of the view may have the credentials that are missing here.
             with suppress(Exception):
-                return tuple(file_problems(self._store.files, row, directory))
-        return ()
+                problems.extend(file_problems(self._store.files, row, directory))
+        return tuple(problems)
 
     def _stored(self, row: Row, names: Sequence[str]) -> tuple[PartitionFiles, ...]:
         """Return the files of partitions at both ends of their list; the last one is enough for most formats."""

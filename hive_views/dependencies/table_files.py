@@ -5,17 +5,23 @@ Of a table, one directory is listed, and the footer of one file in it is read; w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hive_views.dependencies.table_findings import ORC, PARQUET, has_native_reader
-from hive_views.io.listing import list_entries
+from hive_views.io.listing import ListedEntry, list_entries
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.rows.row import Row
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.types.hive_types import base
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ColumnSchema
+    from pyiceberg.io import InputStream
 
 MOST_ENTRIES = 1_000
 """How many entries of a directory are looked at."""
@@ -51,7 +57,9 @@ READABLE: Mapping[tuple[str, str], Readable] = {
     ("INT32", "INT"): _INTEGERS,
     ("INT32", "DATE"): Readable(_INTEGERS.kinds),
     ("INT64", "NONE"): Readable(frozenset({"bigint"}), whole_digits=20),
-    ("INT64", "TIMESTAMP"): _TIMES,
+    ("INT64", "TIMESTAMP milliseconds"): _TIMES,
+    ("INT64", "TIMESTAMP microseconds"): _TIMES,
+    ("INT64", "TIMESTAMP nanoseconds"): Readable(frozenset()),
     ("FLOAT", "NONE"): Readable(frozenset({"float", "double"})),
     ("DOUBLE", "NONE"): Readable(frozenset({"double"})),
     ("BOOLEAN", "NONE"): Readable(frozenset({"boolean"})),
@@ -61,7 +69,7 @@ READABLE: Mapping[tuple[str, str], Readable] = {
 """Physical and logical type of a column of a Parquet file → what Spark 4.1.4 reads it as.
 
 Measured with files of 14 types of PyArrow as tables of 17 types of Hive; with all others Spark ends in an error. Types
-that are not here, such as nested ones, are not known.
+that are not here, such as nested ones, DECIMAL and unsigned integers, are not known.
 """
 
 
@@ -79,33 +87,46 @@ def file_problems(files: MetadataFiles, row: Row, directory: str) -> Iterator[Fi
         return
     entries = islice(list_entries(files, directory, recursive=False), MOST_ENTRIES)
     visible = sorted(entry for entry in entries if not entry.name.startswith((".", "_")))
-    inner = next((entry.name for entry in visible if not entry.is_file), None)
+    inner = next((entry for entry in visible if not entry.is_file), None)
     if inner is not None:
-        yield _inner_directory(inner, is_native=is_native)
+        yield from _inner_directory(files, row, inner)
     file = next((entry.location for entry in visible if entry.is_file and entry.size), None)
-    if file is not None and row.input_format == ORC:
-        yield from _orc_problems(files, row, file)
-    if file is not None and row.input_format == PARQUET:
-        yield from _parquet_problems(files, row, file)
+    format_of_files = _FORMATS.get(row.input_format or "")
+    if file is None or format_of_files is None:
+        return
+    with files.open_data(file) as stream:
+        if stream.read(len(format_of_files.magic)) != format_of_files.magic:
+            reason = f"{format_of_files.article} table with a file of another format: Spark fails on it"
+            yield FileProblem(Outcome.REFUSED, reason)
+            return
+        stream.seek(0)
+        yield from format_of_files.problems(stream, row)
 
 
-def _inner_directory(name: str, *, is_native: bool) -> FileProblem:
-    if not is_native:
-        return FileProblem(Outcome.REFUSED, f"a table whose directory contains a directory ({name}): Spark fails on it")
+def _inner_directory(files: MetadataFiles, row: Row, directory: ListedEntry) -> Iterator[FileProblem]:
+    name = directory.name
+    if not has_native_reader(row):
+        yield FileProblem(Outcome.REFUSED, f"a table whose directory contains a directory ({name}): Spark fails on it")
+        return
+    if all(entry.name.startswith((".", "_")) for entry in list_entries(files, directory.location, recursive=False)):
+        return
+    if "=" in name and not row.partition_keys:
+        reason = f"a table without partitions, whose directory contains one ({name}): Spark fails on its columns"
+        yield FileProblem(Outcome.REFUSED, reason)
+        return
     reason = (
         f"a table whose directory contains a directory ({name}): Spark does not read the files in it, and Hive does "
         "with mapreduce.input.fileinputformat.input.dir.recursive=true, as on Tez; have Hive copy it"
     )
-    return FileProblem(Outcome.OTHER_ROWS, reason, is_relative=True)
+    yield FileProblem(Outcome.OTHER_ROWS, reason, is_relative=True)
 
 
-def _orc_problems(files: MetadataFiles, row: Row, location: str) -> Iterator[FileProblem]:
+def _orc_problems(stream: InputStream, row: Row) -> Iterator[FileProblem]:
     """Yield a problem if an ORC file has another column at the place of one of the table's."""
     from pyarrow.orc import ORCFile
 
-    with files.open_data(location) as stream:
-        names = [name.lower() for name in ORCFile(stream).schema.names]
-    if all(name.startswith("_col") for name in names):
+    names = [name.lower() for name in ORCFile(stream).schema.names]
+    if all(re.fullmatch(r"_col\d+", name) for name in names):
         return  # Spark reads these by position, too
     for (name, _), found in zip(_columns(row), names, strict=False):
         if name != found:
@@ -117,25 +138,37 @@ def _orc_problems(files: MetadataFiles, row: Row, location: str) -> Iterator[Fil
             return
 
 
-def _parquet_problems(files: MetadataFiles, row: Row, location: str) -> Iterator[FileProblem]:
+def _parquet_problems(stream: InputStream, row: Row) -> Iterator[FileProblem]:
     """Yield a problem for each column that Spark cannot read from a Parquet file with the table's type."""
     from pyarrow.parquet import ParquetFile
 
     kinds = dict(_columns(row))
-    with files.open_data(location) as stream:
-        schema = ParquetFile(stream).schema
+    file = ParquetFile(stream)
+    schema = file.schema
+    if file.metadata.num_rows == 0:
+        return  # Spark reads no column of it
     for at in range(len(schema.names)):
         column = schema.column(at)
-        kind = kinds.get(column.path.lower())
-        readable = READABLE.get((column.physical_type, column.logical_type.type))
+        kind = None if "." in column.path else kinds.get(column.path.lower())  # a field, otherwise
+        logical = _logical_type(column)
+        readable = READABLE.get((column.physical_type, logical))
         if kind is None or readable is None or _reads(readable, kind):
             continue
-        stored = column.physical_type if column.logical_type.type == "NONE" else column.logical_type.type
+        stored = column.physical_type if logical == "NONE" else logical
         reason = (
             f"a Parquet table with files of other types (column {column.path} is {stored} in a file, and {kind} in the "
             "table): Spark fails on them; have Hive copy the table"
         )
         yield FileProblem(Outcome.REFUSED, reason)
+
+
+def _logical_type(column: ColumnSchema) -> str:
+    """Return the logical type of a column of a Parquet file, as in `READABLE`."""
+    name = str(column.logical_type.type)
+    details = json.loads(column.logical_type.to_json()) if name in ("INT", "TIMESTAMP") else {}
+    if name == "INT" and not details["isSigned"]:
+        return "unsigned INT"
+    return f"{name} {details['timeUnit']}" if name == "TIMESTAMP" else name
 
 
 def _reads(readable: Readable, kind: str) -> bool:
@@ -152,6 +185,21 @@ _MEASURED = frozenset(
     | {"date", "timestamp"}
 )
 """The types of a table's columns that were measured, beside DECIMAL."""
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A format of files that Spark reads with its own reader."""
+
+    article: str
+    """Its name, with the article."""
+    magic: bytes
+    """What a file begins with."""
+    problems: Callable[[InputStream, Row], Iterator[FileProblem]]
+    """Yields what Spark does with a table because of a file."""
+
+
+_FORMATS = {ORC: _Format("an ORC", b"ORC", _orc_problems), PARQUET: _Format("a Parquet", b"PAR1", _parquet_problems)}
 
 
 def _columns(row: Row) -> list[tuple[str, str]]:

@@ -334,7 +334,7 @@ class MaterializedView(LoadedMaterializedView):
             RefreshConflictError: If the storage table was changed concurrently; nothing was expired.
             SharedFilesError: If another row in the metastore references the storage table's files.
         """
-        return expire(self.services.store, self, older_than_ms=older_than_ms, keep=keep)
+        return expire(self.services.store, self._current(), older_than_ms=older_than_ms, keep=keep)
 
     def orphans(self, *, older_than_ms: int = GARBAGE_OLDER_THAN_MS) -> Garbage:
         """Find what interrupted refreshes of a materialized view left behind.

@@ -70,8 +70,8 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 _COLUMNS = "whether Spark can read each view, with its columns (import plan --spark, import run --verify columns)"
 _ROWS = (
-    "whether each view has the same rows as before (import run --verify rows); what only the files of tables show, "
-    "such as timestamps with nanoseconds, is in no finding"
+    "whether each view has the same rows as before (import run --verify rows); of a table's files, one directory and "
+    "the footer of one file were looked at, where the storage can be read, and no values"
 )
 
 

@@ -163,7 +163,7 @@ class PyIcebergClient:
         with self._locked(name):
             row = self._client.get_table(*name.identifier)
             if row is None or row_kind(row) is not RowKind.ICEBERG_TABLE:
-                raise NoSuchTableError(str(name), "dropped concurrently")
+                raise NoSuchTableError(str(name), "it was dropped or renamed concurrently")
             renamed = copy.copy(row)
             renamed.dbName, renamed.tableName = target.identifier
             context = {"DO_NOT_UPDATE_STATS": "true", EXPECTED_PARAMETER_KEY: METADATA_LOCATION}
@@ -189,7 +189,7 @@ class PyIcebergClient:
         try:
             source = self._client.get_table(*name.identifier)
             if source is None:
-                return NoSuchTableError(str(name), "dropped concurrently")
+                return NoSuchTableError(str(name), "it was dropped or renamed concurrently")
             taken = self._client.get_table(*target.identifier)
             if taken is not None:
                 return name_taken_error(name, target, read_row(taken))
@@ -213,7 +213,7 @@ class PyIcebergClient:
             if rejection is None:
                 return
             if isinstance(rejection, ttypes.NoSuchObjectException) and not request.may_be_applied:
-                raise NoSuchTableError(str(name), "dropped concurrently") from rejection
+                raise NoSuchTableError(str(name), "it was dropped or renamed concurrently") from rejection
             is_refused = is_denial(rejection) or request.is_refused_by_check
 
             def is_dropped() -> bool:

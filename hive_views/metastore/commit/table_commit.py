@@ -32,7 +32,7 @@ def drop_iceberg_table(store: MetastoreStore, expected: Row, *, check: Callable[
     with request.locked():
         row = store.get_row(name)
         if row is None:
-            raise NoSuchTableError(str(name), "dropped concurrently")
+            raise NoSuchTableError(str(name), "it was dropped or renamed concurrently")
         if not is_same(row):
             raise CommitFailedError(str(name), "it was changed meanwhile")
         check()

@@ -270,7 +270,7 @@ def _check_name_free(name: ViewName, current: Row | None, renamed_from: ViewName
 
 def _check_unchanged(name: ViewName, current: Row | None, base: LoadedView) -> Row:
     if current is None:
-        raise NoSuchViewError(str(name), "dropped meanwhile")
+        raise NoSuchViewError(str(name), "it was dropped or renamed concurrently")
     current.require_iceberg_view()
     if current.metadata_location != base.row.metadata_location:
         raise _conflict(name, base.row.metadata_location, current.metadata_location)
@@ -372,7 +372,7 @@ def _send_swap(
     if row is None or not row.is_same_view(base.row):
         _check_not_renamed(store, table, request, rejection)
     if row is None:
-        raise NoSuchViewError(str(name), "dropped meanwhile")
+        raise NoSuchViewError(str(name), "it was dropped or renamed concurrently")
     raise _conflict(name, base.row.metadata_location, row.metadata_location)
 
 
@@ -404,7 +404,7 @@ def _resolve_rename(
     if source_row is None or not is_at_source:
         if request.may_be_applied:
             raise request.outcome_unknown(f"{request.cause(rejection)}; neither name has the view now")
-        raise NoSuchViewError(str(name), "dropped meanwhile")
+        raise NoSuchViewError(str(name), "it was dropped or renamed concurrently")
     if source_row.metadata_location != current.metadata_location:
         raise _conflict(name, current.metadata_location, source_row.metadata_location)
     _check_name_free(target, target_row, renamed_from=name)
@@ -443,7 +443,7 @@ def send_drop(
     if rejection is None:
         return
     if isinstance(rejection, NoSuchObjectException) and not request.may_be_applied:
-        raise NoSuchViewError(str(name), "dropped meanwhile")
+        raise NoSuchViewError(str(name), "it was dropped or renamed concurrently")
     if request.read_back(is_there):
         raise request.rejection_error("drop_table", rejection)
     if (is_denial(rejection) or request.is_refused_by_check) and not request.may_be_applied:

@@ -99,7 +99,7 @@ CASES = (
         "the table is dropped",
         lambda place: place.catalog.store.client.drop_table(*place.table),
         NoSuchTableError,
-        r"source_\w+\.t \(dropped concurrently\)",
+        r"source_\w+\.t \(it was dropped or renamed concurrently\)",
         is_source_left=False,
     ),
     Case(

@@ -53,6 +53,11 @@ CASES = (
     Case("text_in_directory", "text", "a int, b string", {"f": AB, "sub/f": AB}, [*ROWS, *ROWS], "refused"),
     Case("orc_in_directory", "orc", "a int, b string", {"f": AB, "sub/f": AB}, [*ROWS, *ROWS], "other rows"),
     Case("union_of_tez", "parquet", "a int, b string", {"HIVE_UNION_SUBDIR_1/f": AB}, ROWS, "other rows"),
+    Case("partition_of_none", "parquet", "a int, b string", {"f": AB, "k=1/f": AB}, [*ROWS, *ROWS], "refused"),
+    Case("empty_directory", "parquet", "a int, b string", {"f": AB, "sub/_f": AB}, ROWS, None),
+    Case("other_prefix", "orc", "a int, b string", {"f": {"_cola": AB["a"], "_colb": AB["b"]}}, ROWS, "other rows"),
+    Case("no_rows", "parquet", "a string, b int", {"f": {name: values[:0] for name, values in AB.items()}}, [], None),
+    Case("field", "parquet", "s.p string", {"f": {"s": pa.array([{"p": 1}])}}, [(None,)], None),
     Case("hidden_directory", "text", "a int, b string", {"f": AB, ".hive-staging/f": AB, "_tmp/f": AB}, ROWS, None),
     Case("text_gone", "text", "a int, b string", {}, [], "refused"),
     Case("orc_gone", "orc", "a int, b string", {}, [], "refused"),
@@ -118,7 +123,7 @@ def test_spark_reads_other_rows_than_hive_where_a_finding_says_so(
         different[case.name] = rows is None or rows != sorted(case.hive or [], key=repr)
     expected = {case.name: case.outcome for case in CASES}
     if is_partitioned:  # Spark skips a partition whose directory is gone, for its own readers
-        expected |= {"orc_gone": None, "parquet_gone": None}
+        expected |= {"orc_gone": None, "parquet_gone": None, "partition_of_none": "other rows"}
     assert found == {name: [outcome] if outcome else [] for name, outcome in expected.items()}
     assert different == {name: outcome is not None for name, outcome in expected.items()}
 
@@ -134,6 +139,9 @@ STORED = {
     "boolean": pa.array([True]),
     "date": pa.array([datetime.date(2024, 1, 2)]),
     "timestamp": pa.array([datetime.datetime(2024, 1, 2, 3)], pa.timestamp("us")),
+    "milliseconds": pa.array([datetime.datetime(2024, 1, 2, 3)], pa.timestamp("ms")),
+    "nanoseconds": pa.array([datetime.datetime(2024, 1, 2, 3)], pa.timestamp("ns")),
+    "unsigned": pa.array([3], pa.uint32()),
     "decimal": pa.array([Decimal("7.25")], pa.decimal128(10, 2)),
 }
 DECLARED = (
@@ -141,8 +149,26 @@ DECLARED = (
     *("boolean", "date", "timestamp", "decimal(10,2)", "decimal(12,2)", "decimal(12,4)", "decimal(5,0)"),
     *("decimal(20,0)", "decimal(22,2)"),
 )
-UNKNOWN = {"decimal"}
+UNKNOWN = {"decimal", "unsigned"}
 """Types of files of which nothing is known."""
+
+
+def test_file_of_another_format(
+    catalog: HiveViewCatalog, raw: Client, database: str, plain: PlainReader, tmp_path: Path
+) -> None:
+    """Also with a directory beside it, which has a finding of its own."""
+    for kind in ("orc", "parquet"):
+        case = Case(f"of_{kind}", kind, "a int, b string", {"sub/f": AB}, None, "refused")
+        create(raw, database, case, tmp_path / case.name, is_partitioned=False)
+        (tmp_path / case.name / "a.txt").write_text("1,x\n" * 100)
+        assert outcomes(catalog, database, case.name) == ["other rows", "refused"]
+        assert read(plain, f"SELECT * FROM {database}.{case.name}") is None
+
+
+def test_location_with_a_fragment(catalog: HiveViewCatalog, raw: Client, database: str, tmp_path: Path) -> None:
+    case = Case("hash", "orc", "a int, b string", {"f": AB}, ROWS, None)
+    create(raw, database, case, tmp_path / "a#b", is_partitioned=False)
+    assert outcomes(catalog, database, "hash") == []
 
 
 def test_types_that_spark_reads_from_parquet_files(
