@@ -585,6 +585,7 @@ def resolve_lateral(
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
+        scope.is_lateral = context.dialect.has_lateral_aliases
         inner = context.dispatch.resolve_query(context, function, block.ctes, outer=scope)
         alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
         claim_alias(context, alias, block, node)

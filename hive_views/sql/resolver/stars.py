@@ -327,6 +327,9 @@ def _expand_star(
     if pipe_star is not None:
         _expand_pipe_star(context, item, pipe_star, ungrouped, block, output)
         return
+    outer = block.outer
+    if outer is not None and outer.is_lateral and _is_outer_star(context, item, ungrouped, outer):
+        ungrouped = outer
     if context.dialect.has_struct_stars and type(item) is exp.Column:
         if not _names_table(ungrouped, item):
             _expand_struct(context, item, ungrouped, block, output)
@@ -364,6 +367,26 @@ def _expand_star(
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
+
+
+def _is_outer_star(context: ResolutionContext, item: exp.Expr, inner: Scope, outer: Scope) -> bool:
+    """Return whether `t.*` in a query after LATERAL stands for a table in front of it, as only Spark allows.
+
+    A star without a table is that of the query itself (Spark 4.1.4). The columns must be named in the query by `t`.
+    """
+    if type(item) is not exp.Column:
+        return False
+    *qualifier, table = [part.name.lower() for part in item.parts[:-1]]
+    if table not in outer.tables or any(inner.find_any(name) for name in (table, *qualifier[:1])):
+        return False
+    if table in inner.tables:
+        return False
+    if table.startswith("__") or outer.merged is not None or outer.hidden:
+        raise context.fail("This star stands for a join in front of LATERAL: list the columns", item)
+    if outer.find_any(table) is not None:
+        reason = f"A column in front of LATERAL is called {table}, too: give the table another alias"
+        raise context.fail(reason, item, table)
+    return True
 
 
 def _names_table(scope: Scope, item: exp.Column) -> bool:
