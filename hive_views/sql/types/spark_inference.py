@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.tables import engine_table, spark_versions
-from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
