@@ -36,6 +36,11 @@ TEXTS = [
         f"select t.v, {{1, x}}, y from {INPUT} pivot (count(*) for (k, s) in ((1, 'x'), (2, 'y') as y))",
     ),
     (
+        "select * from t pivot (count(*) for (k, v) in (struct(1, 2), named_struct('k', -1, 'v', 2), (3, 4) as y))",
+        f"select t.s, {{1, 2}}, {{-1, 2}}, y from {INPUT} "
+        "pivot (count(*) for (k, v) in (struct(1, 2), named_struct('k', -1, 'v', 2), (3, 4) as y))",
+    ),
+    (
         "select * from t unpivot (n for c in (K, v as Vee))",
         f"select t.s, c, n from {INPUT} unpivot (n for c in (K, v as Vee))",
     ),
