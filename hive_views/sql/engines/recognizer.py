@@ -92,6 +92,10 @@ class Recognizer:
         self._numbers: dict[frozenset[_Rule], int] = {}
         self._begun: dict[tuple[frozenset[_Rule], int], _Before | None] = {}
 
+    def __len__(self) -> int:
+        """Return the number of sets that are kept."""
+        return len(self._states)
+
     def recognize(self, types: Sequence[int]) -> tuple[int, bool]:
         """Return how many tokens of some types the grammar reads, and whether it allows the text."""
         position = 0

@@ -18,13 +18,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.errors import ParseTextError, error_at
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.hive_grammar import (
     UNSUPPORTED_PAIRS,
     unsupported_pair,
     unsupported_token,
 )
 from hive_views.sql.parsing.nesting import check_depth
-from hive_views.sql.parsing.node_ranges import Range, node_ranges
+from hive_views.sql.parsing.node_ranges import node_ranges
 from hive_views.sql.parsing.readable_tokens import readable_tokens, rename_foreign_functions, unwrap_pivots
 from hive_views.sql.parsing.spark_grammar import may_have_keyword_names, name_offsets
 from hive_views.sql.parsing.sqlglot_versions import (

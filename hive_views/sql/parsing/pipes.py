@@ -27,7 +27,8 @@ class PipeStar:
 
     Attributes:
         kind: `all` for the rows of the operators so far, after which `|> SELECT …` can be written; `extend` for EXTEND,
-            whose word is replaced; `before` and `after` for the columns around an assignment of SET; `drop` for DROP.
+            whose word is replaced; `before` and `after` for the columns around an assignment of SET; `drop` for DROP;
+            `key` for the column at a position in GROUP BY of AGGREGATE.
         first: The first of the tokens that the columns replace, or after which they are written.
         last: The last of these tokens.
         names: The tokens of the columns that SET or DROP names.
@@ -233,19 +234,35 @@ class _Chain:
         selected: list[Token] = []
         keys: list[Token] = []
         for start, end in text.elements(group + 1, last):
-            if text.kinds[start] in _NO_KEYS and (start == end or text.kinds[start] is not TokenType.NUMBER):
+            position = self._position(start, end)
+            if position is None and text.kinds[start] in _NO_KEYS and not self._has_alias_or_operator(start, end):
                 reason = f"'{text.raw(start)}' in GROUP BY after |> AGGREGATE is not supported: write columns"
                 raise text.error(reason, text.tokens[start].start)
             if selected:
                 selected.append(self._token(TokenType.COMMA, ","))
                 keys.append(self._token(TokenType.COMMA, ","))
-            selected += self._emit(start, end)
-            keys += self._emit(start, self._end_of_value(start, end))
+            selected += self._emit(start, end) if position is None else [position]
+            keys += self._emit(start, self._end_of_value(start, end)) if position is None else [position]
         if selected and aggregates:
             selected.append(self._token(TokenType.COMMA, ","))
         self._end = last
         tail = [self._token(TokenType.GROUP_BY, "GROUP BY"), *keys] if keys else []
         self._query([*selected, *aggregates], tail)
+
+    def _has_alias_or_operator(self, start: int, end: int) -> bool:
+        """Return whether a number begins an expression, or has a name: then it is a constant."""
+        return start < end and self._text.kinds[start] is TokenType.NUMBER
+
+    def _position(self, start: int, end: int) -> Token | None:
+        """Return a name that stands for the position of a column, in parentheses or not; None for other elements."""
+        text = self._text
+        while text.kinds[start] is TokenType.L_PAREN and text.match.get(start) == end:
+            start, end = start + 1, end - 1
+        token = text.tokens[start]
+        if start != end or not token.text.isdigit() or text.kinds[start] is not TokenType.NUMBER:
+            return None
+        text.pipe_keys[token.start] = int(token.text)
+        return Token(TokenType.VAR, f"__key_{start}", token.line, token.col, token.start, token.end, [])
 
     def _end_of_value(self, start: int, end: int) -> int:
         """Return the last token of an element before its alias."""

@@ -122,6 +122,8 @@ def may_have_keyword_names(text: Text) -> bool:
     """Return whether a keyword may be a name: one that needs an operand is in front of what cannot begin one."""
     if text.kinds[-1:] and text.kinds[-1] in _BEFORE_OPERANDS:
         return True
+    if TokenType.UNPIVOT in text.kind_set:
+        return True  # `UNPIVOT (…) LEFT JOIN c` is an inner join: LEFT is the alias
     pairs = pairwise(text.kinds)
     return any(pair[0] in _BEFORE_OPERANDS and pair[1] in _AFTER_OPERANDS and pair not in _USUAL for pair in pairs)
 

@@ -15,7 +15,7 @@ from weakref import ref
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import start_offsets, unwrapped

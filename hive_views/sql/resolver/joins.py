@@ -30,6 +30,8 @@ def merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinSc
     """Return the columns of a join in Spark or Trino, where a USING or NATURAL key is one column of the result."""
     left, right = sides.left, sides.right
     is_natural = join.args.get("method") == "NATURAL"
+    if is_natural and join.kind in ("SEMI", "ANTI"):
+        raise context.fail(f"There is no NATURAL {join.kind} JOIN: write USING", join.this)
     if is_natural and any(context.column_names.is_invented(column) for column in (*left.columns, *right.columns)):
         raise context.fail("NATURAL JOIN over a column without a name: give the column a name with AS", join.this)
     keys = _natural_keys(left, right) if is_natural else _using_keys(context, left, right, join)
@@ -120,6 +122,8 @@ def _write_condition(context: ResolutionContext, left: Scope, right: Scope, join
     """
     sides = [entry for pair in keys for entry in pair]
     aliases = {table for entry in sides for table in entry.tables}
+    if not {table for key, _ in keys for table in key.tables}.isdisjoint(right.tables):
+        return True  # a table is joined with itself, of which only the left one remains: SEMI and ANTI
     can_qualify = all(entry.is_qualified for entry in sides) and not any(alias.startswith("__") for alias in aliases)
     is_simple = (
         len(aliases) == 2

@@ -357,11 +357,18 @@ def _find_qualified(
             column = scope.find_own(table, name)
             if column is not None:
                 matches.append((column, scope))
-        if len(matches) > 1:
+        if len(matches) > 1 or (matches and len(scopes) > 1 and _has_twin(matches[0], scopes)):
             raise AmbiguousName(name)
     except AmbiguousName as error:
         raise context.fail(error.reason, at, name) from error
     return matches[0] if matches else (None, None)
+
+
+def _has_twin(match: tuple[ScopeColumn, Scope], scopes: tuple[Scope, ...]) -> bool:
+    """Return whether the other side of a SEMI or ANTI join has a column of the same table alias and name."""
+    column, owner = match
+    table, name = owner.names.get(column) or (column.table, column.name)
+    return bool(table) and any(name in scope.tables.get(table, ()) for scope in scopes if scope is not owner)
 
 
 def is_qualified_as(scope: Scope, qualifier: Sequence[str]) -> bool:

@@ -147,8 +147,9 @@ _PLAIN_AGGREGATES = frozenset({"sum", "min", "max", "avg", "count"})
 def _value_name(context: ResolutionContext, item: Any, width: int, clause: exp.Expr) -> str:
     """Return the name of a value of IN: its alias, or the text that Spark casts it to."""
     value = item.this if type(item) is exp.PivotAlias else item
-    parts = value.expressions if type(value) is exp.Tuple else [value]
-    if len(parts) != width:
+    is_struct = isinstance(value, exp.Struct)
+    parts = [_field_value(part) for part in value.expressions] if is_struct or type(value) is exp.Tuple else [value]
+    if len(parts) != width and not (is_struct and width == 1):
         raise context.fail(f"PIVOT has {width} columns in FOR, this value has {len(parts)}", item)
     if type(item) is exp.PivotAlias:
         alias = item.args["alias"]
@@ -157,7 +158,13 @@ def _value_name(context: ResolutionContext, item: Any, width: int, clause: exp.E
         quote_alias(context, alias)
         return str(alias.name)
     texts = [_literal_name(context, part, clause) for part in parts]
-    return texts[0] if width == 1 else f"{{{', '.join(texts)}}}"
+    return texts[0] if width == 1 and not is_struct else f"{{{', '.join(texts)}}}"
+
+
+def _field_value(field: exp.Expr) -> exp.Expr:
+    """Return the value of a field in `struct(1 AS a)` or `named_struct('a', 1)`."""
+    value: exp.Expr = field.expression if isinstance(field, exp.PropertyEQ) else field
+    return value
 
 
 def _literal_name(context: ResolutionContext, value: Any, clause: exp.Expr) -> str:

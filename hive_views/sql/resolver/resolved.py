@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from hive_views.errors import QueryTooLargeError
-from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.budget import ResolutionBudget

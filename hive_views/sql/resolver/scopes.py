@@ -288,6 +288,7 @@ class Scope:
         qualifiers: The catalog (empty if not written) and the database of each stored table without another alias.
         hidden: The names of columns that have to be written with their table.
         around: The scope of the query around a correlated subquery.
+        is_lateral: Whether a query after LATERAL reads it, whose stars can stand for its tables.
         grouped: Whether the scope is the result of GROUP BY.
         has_grouping_sets: Whether it is the result of GROUP BY with ROLLUP, CUBE or GROUPING SETS.
     """
@@ -302,6 +303,7 @@ class Scope:
     qualifiers: dict[str, tuple[str, str]] = _NO_QUALIFIERS
     hidden: Container[str] = ()
     around: Scope | None = None
+    is_lateral = False
     grouped = False
     has_grouping_sets = False
     _aliases: dict[str, list[str | None]] | None = None

@@ -6,6 +6,7 @@ Source of the rules: Hive 4.1's `SemanticAnalyzer.processTable`, `CalcitePlanner
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -545,16 +546,14 @@ def _resolve_join(
         if condition is not None:
             resolve(context, condition, Environment((result,), block.outer, reuses_computed=False))
         return result
-    aliases = len(block.aliases)
-    right_alias, right = resolve_source(context, node, block)
-    sides = context.bound.joins[id(join)] = JoinScopes(left, right)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
+    hides_right = keeps_left_only and context.dialect.merges_using_columns
+    right_block = replace(block, aliases={}) if hides_right else block
+    right_alias, right = resolve_source(context, node, right_block)
+    sides = context.bound.joins[id(join)] = JoinScopes(left, right)
     if condition is not None:
         resolve(context, condition, Environment((left, right), block.outer, reuses_computed=False))
     if context.dialect.merges_using_columns:
-        if keeps_left_only:
-            for alias in list(block.aliases)[aliases:]:
-                del block.aliases[alias]
         return merge_join(context, left_alias, sides, join)
     using = resolve_using(context, left_alias, left, right_alias, right, join) if join.args.get("using") else None
     result = joined_scope(context, left_alias, left)
@@ -586,6 +585,7 @@ def resolve_lateral(
     function = node.this
     identifier, columns = alias_identifier(node), alias_columns(node)
     if not node.args.get("view") and isinstance(function, exp.Subquery):
+        scope.is_lateral = context.dialect.has_lateral_aliases
         inner = context.dispatch.resolve_query(context, function, block.ctes, outer=scope)
         alias = identifier.name.lower() if identifier is not None else f"__lateral_{len(block.aliases)}"
         claim_alias(context, alias, block, node)

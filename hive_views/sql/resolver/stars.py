@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +69,8 @@ def resolve_items(
     for position, item in enumerate(items):
         if is_star(item):
             _expand_star(context, item, scope, ungrouped, block, output)
+            continue
+        if context.text.pipe_keys and _expand_pipe_key(context, node, item, ungrouped, block, output):
             continue
         if context.settings.regex_names and _expand_regex(context, item, scope, ungrouped, block, output):
             continue
@@ -324,6 +327,9 @@ def _expand_star(
     if pipe_star is not None:
         _expand_pipe_star(context, item, pipe_star, ungrouped, block, output)
         return
+    outer = block.outer
+    if outer is not None and outer.is_lateral and _is_outer_star(context, item, ungrouped, outer):
+        ungrouped = outer
     if context.dialect.has_struct_stars and type(item) is exp.Column:
         if not _names_table(ungrouped, item):
             _expand_struct(context, item, ungrouped, block, output)
@@ -361,6 +367,26 @@ def _expand_star(
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
+
+
+def _is_outer_star(context: ResolutionContext, item: exp.Expr, inner: Scope, outer: Scope) -> bool:
+    """Return whether `t.*` in a query after LATERAL stands for a table in front of it, as only Spark allows.
+
+    A star without a table is that of the query itself (Spark 4.1.4). The columns must be named in the query by `t`.
+    """
+    if type(item) is not exp.Column:
+        return False
+    *qualifier, table = [part.name.lower() for part in item.parts[:-1]]
+    if table not in outer.tables or any(inner.find_any(name) for name in (table, *qualifier[:1])):
+        return False
+    if table in inner.tables:
+        return False
+    if table.startswith("__") or outer.merged is not None or outer.hidden:
+        raise context.fail("This star stands for a join in front of LATERAL: list the columns", item)
+    if outer.find_any(table) is not None:
+        reason = f"A column in front of LATERAL is called {table}, too: give the table another alias"
+        raise context.fail(reason, item, table)
+    return True
 
 
 def _names_table(scope: Scope, item: exp.Column) -> bool:
@@ -503,19 +529,46 @@ def _expand_merged_star(
     _write_star(context, item, columns)
 
 
+def _expand_pipe_key(
+    context: ResolutionContext, select: exp.Expr, item: exp.Expr, scope: Scope, block: QueryBlock, output: Scope
+) -> bool:
+    """Add the column at a position in GROUP BY of a pipe operator; return False if an element is no position."""
+    token = context.text.token_of(item.this) if type(item) is exp.Column else None
+    position = context.text.pipe_keys.get(context.text.tokens[token].start) if token is not None else None
+    if token is None or position is None:
+        return False
+    _expand_pipe_star(context, item, PipeStar("key", token, token), scope, block, output, position)
+    (source,) = output.columns[-1].origins
+    for node in (item, *select.args["group"].expressions):
+        if type(node) is exp.Column and context.text.token_of(node.this) == token and isinstance(source, ScopeColumn):
+            context.bound.bindings[id(node)] = source
+    return True
+
+
 def _expand_pipe_star(
-    context: ResolutionContext, item: exp.Expr, star: PipeStar, scope: Scope, block: QueryBlock, output: Scope
+    context: ResolutionContext,
+    item: exp.Expr,
+    star: PipeStar,
+    scope: Scope,
+    block: QueryBlock,
+    output: Scope,
+    position: int = 0,
 ) -> None:
-    """Add the columns of a star that a pipe operator implies, and record their text."""
+    """Add the columns of a star that a pipe operator implies, or the one at a position, and record their text."""
     if scope.merged is not None:
         entries = scope.merged.visible
     else:
         entries = [JoinColumn(name, (alias,)) for alias in block.aliases for name in scope.tables.get(alias, ())]
     positions = [_position_of(context, entries, token) for token in star.names]
+    if star.kind == "key" and not 0 < position <= len(entries):
+        raise context.fail(f"GROUP BY position {position}: the rows before |> have {len(entries)} columns", item)
+    counts = Counter(entry.name for entry in entries)
     if star.kind == "before":
         entries = entries[: positions[0]]
     elif star.kind == "after":
         entries = entries[positions[0] + 1 :]
+    elif star.kind == "key":
+        entries = [entries[position - 1]]
     else:
         entries = [entry for position, entry in enumerate(entries) if position not in positions]
     if star.kind == "drop" and not entries:
@@ -530,12 +583,8 @@ def _expand_pipe_star(
             check_hidden_key(context, scope, owner, name, item)
         spelled = _spelled(context, block, source, name)
         text = _written(context, owner if entry.is_qualified else "", spelled) if is_single else context.quote(name)
-        bare = context.quote(name).lower()
-        is_ambiguous = any(
-            text == other or (bare in (text.lower(), other.lower()) and name == column.name)
-            for _, other, column in columns
-        )
-        if is_ambiguous:
+        has_no_table = text.lower() == context.quote(name).lower()
+        if (has_no_table and counts[name] > 1) or any(text == other for _, other, _ in columns):
             raise context.fail(f"The rows before |> have the column {name} twice: give one another name", item, name)
         column = _put_star_column(context, owner, name, source, output, item)
         if not is_single:
@@ -663,6 +712,8 @@ def _write_pipe_stars(context: ResolutionContext) -> None:
             elif star.kind == "before":
                 operator = " |> " if context.text.kinds[star.first] is TokenType.COMMA else ""
                 edits.replace(star.first, star.last, f"{operator}SELECT {''.join(f'{text}, ' for text in texts)}")
+            elif star.kind == "key":
+                edits.replace(star.first, star.last, texts[0])
             else:
                 end = "," if star.kind == "extend" else ""
                 edits.replace(star.first, star.last, f"SELECT {', '.join(texts)}{end}")

@@ -83,6 +83,8 @@ class Text:
         """Token index by the character where the token starts."""
         self.pipe_stars: dict[int, Any] = {}
         """The stars that pipe operators imply (`pipes.PipeStar`), by the position of the token added for each."""
+        self.pipe_keys: dict[int, int] = {}
+        """The positions in GROUP BY of pipe operators, which are columns of the rows, by where their tokens start."""
         self.pipe_markers: set[int] = set()
         """The positions of the aliases added for queries under pipe operators."""
         self.added_tokens = 0

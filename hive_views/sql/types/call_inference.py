@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.syntax_tree import child_expressions, start_offsets
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.tokens import Text

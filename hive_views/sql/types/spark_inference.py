@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.tables import engine_table, spark_versions
-from hive_views.sql.parsing.node_ranges import Range
+from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
@@ -185,7 +185,7 @@ class SparkTypeInference(CallInference):
         return next((rules.wide.of(results) for rules in spark_rules(self._conf)), None)
 
     def _uniform(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        """Return the type of a random number: of two decimals the one with more digits, otherwise the second."""
+        """Return the type of a random number: of two decimals the first if it holds the second (Spark 4.1.4)."""
         types = self._argument_types(node, parts[:2])
         if types is None or len(types) != 2:
             return None
@@ -194,7 +194,8 @@ class SparkTypeInference(CallInference):
             if kind in types:
                 return "double" if kind == "void" else kind
         if decimals:
-            return max(reversed(decimals), key=lambda kind: hive_types.as_decimal(kind)[0])
+            (p1, s1), (p2, s2) = (hive_types.as_decimal(kind) for kind in (decimals[0], decimals[-1]))
+            return decimals[0] if s1 >= s2 and p1 - s1 >= p2 - s2 else decimals[-1]
         return max(types, key=hive_types.INTEGERS.index) if {*types} <= {*hive_types.INTEGERS} else None
 
     def _argument_types(self, node: exp.Expr, parts: list[Range]) -> list[str] | None:

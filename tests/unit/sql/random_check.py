@@ -236,9 +236,12 @@ class SparkCheck:
 def _is_generated(ours: str, theirs: str, sql: str) -> bool:
     """Return whether a name stands for one that Spark generates from an expression, which is no plain word.
 
-    Spark calls `int('x')` x, and refuses a view with such a column (CREATE_PERMANENT_VIEW_WITHOUT_ALIAS).
+    Spark calls `int('x')` x and `string(1)` 1, and refuses a view with such a column
+    (CREATE_PERMANENT_VIEW_WITHOUT_ALIAS).
     """
-    return ours.startswith("_c") and (re.fullmatch(r"\w+", theirs) is None or f"('{theirs}')" in sql)
+    return ours.startswith("_c") and (
+        re.fullmatch(r"\w+", theirs) is None or re.search(rf"\('?{theirs}'?\)", sql) is not None
+    )
 
 
 def _message(error: Exception) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, product
+
 import pytest
 
 from hive_views.errors import SqlError
-from hive_views.sql.engines.grammar import spark_grammar
+from hive_views.sql.engines.grammar import Grammar, spark_grammar
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.spark_grammar import check_spark_text, name_offsets, unreadable_position
 from hive_views.sql.text.dialects import Dialect
@@ -24,6 +26,19 @@ def test_texts_are_read_as_by_spark() -> None:
     """Texts that another part of Spark's parser rejects, such as unknown types, are marked in the fixture."""
     expected = {case["sql"]: bool(case["read_by"] or case.get("refused_by")) for case in CASES}
     assert {sql: unreadable_position(sql) is None for sql in expected} == expected
+
+
+def test_kept_sets_are_limited() -> None:
+    grammar, limited = spark_grammar(), Grammar(spark_grammar().document, max_sets=100)
+    select, comma, name = grammar.words["SELECT"], grammar.words[","], grammar.types["IDENTIFIER"]
+    texts = [[grammar.words[word] for word in words] for words in product(("SELECT", "FROM", "(", ")", "*"), repeat=4)]
+    texts += [[select, name, *[comma, name] * count] for count in range(40)]
+    kept = []
+    for types in texts:
+        assert limited.recognize(types) == grammar.recognize(types)
+        kept.append(limited.kept_sets)
+    assert sum(after < before for before, after in pairwise(kept)) > 1  # it began anew
+    assert max(kept) < 300
 
 
 def test_each_keyword_is_a_name_where_spark_reads_it() -> None:

@@ -36,6 +36,11 @@ TEXTS = [
         f"select t.v, {{1, x}}, y from {INPUT} pivot (count(*) for (k, s) in ((1, 'x'), (2, 'y') as y))",
     ),
     (
+        "select * from t pivot (count(*) for (k, v) in (struct(1, 2), named_struct('k', -1, 'v', 2), (3, 4) as y))",
+        f"select t.s, {{1, 2}}, {{-1, 2}}, y from {INPUT} "
+        "pivot (count(*) for (k, v) in (struct(1, 2), named_struct('k', -1, 'v', 2), (3, 4) as y))",
+    ),
+    (
         "select * from t unpivot (n for c in (K, v as Vee))",
         f"select t.s, c, n from {INPUT} unpivot (n for c in (K, v as Vee))",
     ),
@@ -67,6 +72,20 @@ TEXTS = [
     (
         "from t |> aggregate max(v) as m group by k + 1 as p, s |> order by p |> limit 1",
         "from d.t |> aggregate max(t.v) as m group by t.k + 1 as p, t.s |> order by p |> limit 1",
+    ),
+    ("from t |> aggregate sum(v) group by 1, (3)", "from d.t |> aggregate sum(t.v) AS _c2 group by t.k, (t.s)"),
+    ("from t |> aggregate group by 1 as one, 2", "from d.t |> aggregate group by 1 as one, t.v"),
+    (
+        "from t |> select s, k + v as z |> aggregate count(*) as n group by 2",
+        "from d.t |> select t.s, t.k + t.v as z |> aggregate count(*) as n group by z",
+    ),
+    (
+        "from t |> full join u using (k) |> aggregate count(*) as n group by 1",
+        "from d.t |> full join d.u on t.k = u.k |> aggregate count(*) as n group by coalesce(t.k, u.k) AS k",
+    ),
+    (
+        "select left.v from t unpivot (n for c in (k)) left join u on true",
+        f"select left.v from {INPUT} unpivot (n for c in (k)) left join d.u on true",
     ),
     (
         "from t |> select k |> union all select k from u |> where k > 1",

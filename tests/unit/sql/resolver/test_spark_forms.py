@@ -69,7 +69,9 @@ def test_refused_text(sql: str, reason: str) -> None:
         ("uniform(1, cast(2 as decimal(7,4)))", "decimal(7,4)"),
         ("uniform(cast(1 as decimal(5,1)), 2.5F)", "float"),
         ("uniform(1y, 2s)", "smallint"),
-        ("uniform(cast(1 as decimal(5,1)), cast(2 as decimal(7,4)))", None),
+        ("uniform(cast(1 as decimal(5,1)), cast(2 as decimal(7,4)))", "decimal(7,4)"),
+        ("uniform(cast(1 as decimal(7,4)), cast(2 as decimal(5,1)))", "decimal(5,1)"),
+        ("uniform(cast(1 as decimal(7,4)), cast(2 as decimal(5,3)))", "decimal(7,4)"),
     ],
 )
 def test_types_of_calls(call: str, kind: str | None) -> None:
