@@ -49,20 +49,17 @@ class _Timer:
         return {what: median(seconds) * 1e3 for what, seconds in self.seconds.items()}
 
 
-def measure(catalog: HiveViewCatalog, database: str, place: str, *, tables: bool) -> Times:
+def measure(catalog: HiveViewCatalog, database: str) -> Times:
     """Return the medians of the operations, in milliseconds."""
     timer = _Timer()
     rows = pa.table({"id": [1, 2, 3]}, schema=SCHEMA.as_arrow())
     for turn in range(ROUNDS):
         view, renamed = f"{database}.v{turn}", f"{database}.w{turn}"
-        location = f"{place}/v{turn}"
-        timer.run("create a view", lambda: catalog.create_view_from_sql(view, "SELECT 1 AS a", location=location))  # noqa: B023
+        timer.run("create a view", lambda: catalog.create_view_from_sql(view, "SELECT 1 AS a"))  # noqa: B023
         timer.run("load", lambda: catalog.load_view(view))  # noqa: B023
         timer.run("replace", lambda: catalog.replace_view_from_sql(view, "SELECT 2 AS a"))  # noqa: B023
         timer.run("rename", lambda: catalog.rename_view(view, renamed))  # noqa: B023
         timer.run("drop with files", lambda: catalog.drop_view(renamed, purge_files=True))  # noqa: B023
-        if not tables:
-            continue
         table, stored = f"{database}.t{turn}", f"{database}.m{turn}"
         timer.run("create a table", lambda: catalog.create_table(table, SCHEMA))  # noqa: B023
         timer.run("append", lambda: catalog.load_table(table).append(rows))  # noqa: B023
@@ -97,14 +94,11 @@ def main() -> None:
 
         def add(store: Storage) -> None:
             database, location = f"db_{store.name}", f"{store.root}/db_{store.name}.db"
-            place = location if store.is_known_to_metastore else f"{metastore.warehouse}/{database}"
             with connect(metastore.port) as client:
-                client.create_database(Database(name=database, locationUri=place))
+                client.create_database(Database(name=database, locationUri=location))
             properties = {"uri": metastore.uri, "warehouse": store.root, **store.properties}
-            if not store.is_known_to_metastore:
-                properties["view-default.write.metadata.path"] = f"{location}/views"
             with HiveViewCatalog("bench", **properties) as catalog:
-                times = measure(catalog, database, location, tables=store.is_known_to_metastore)
+                times = measure(catalog, database)
                 times |= measure_import(catalog, metastore.port, database, Path(scratch))
             results[store.name] = times
             print(store.name, times, flush=True)

@@ -31,6 +31,7 @@ HIVE_CATALOG = "hive"
 DISCOVERY_MODE = "metastore.service.discovery.mode"
 ZOOKEEPER_NAMESPACE = "metastore.zookeeper.namespace"
 ZOOKEEPER_PORT = "metastore.zookeeper.client.port"
+ZOOKEEPER_TLS = "hive-views.zookeeper-tls"
 DISCOVERED_FROM = "metastore.discovered-from"
 """Set by a catalog: the servers and the node of ZooKeeper that named its `uri`."""
 
@@ -134,6 +135,15 @@ CATALOG_PROPERTIES = (
         parse=whole(1),
         default=2_181,
         meaning="the port of ZooKeeper's servers that `uri` names without one",
+    ),
+    Property(
+        keys=(ZOOKEEPER_TLS,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "connect to ZooKeeper with TLS, with the certificates in `hive-views.tls-ca-file`, "
+            "`hive-views.tls-certificate-file` and `hive-views.tls-key-file`; its host name is verified"
+        ),
     ),
     Property(
         keys=(UGI,),
@@ -858,10 +868,15 @@ def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
         is_enabled = scheme == "https"
     if not is_enabled:
         tls_keys = [key for key in _TLS_KEYS if properties.get(key)]
-        if tls_keys:
+        if tls_keys and not value_of(properties, ZOOKEEPER_TLS):
             # Ignoring a certificate would hide that the connection is not encrypted.
             raise InvalidPropertyError(tls_keys[0], None, f"it has no effect without {TLS}=true")
         return None
+    return tls_files(properties)
+
+
+def tls_files(properties: Mapping[str, str]) -> TlsConfig:
+    """Return the certificates that properties name."""
     return TlsConfig(
         properties.get(TLS_CA_FILE) or None,
         properties.get(TLS_CERTIFICATE_FILE) or None,

@@ -52,7 +52,12 @@ CACHE = Path(__file__).parent.parent / ".cache"
 
 # alter_table only asks the file system of the location for its URI. Hadoop's HTTP file system returns any URI, and S3A
 # would need 500 MB of jars.
-STORES = {f"fs.{scheme}.impl": "org.apache.hadoop.fs.http.HttpFileSystem" for scheme in ("s3", "memory")}
+STORES = {
+    **{f"fs.{scheme}.impl": "org.apache.hadoop.fs.http.HttpFileSystem" for scheme in ("s3", "memory")},
+    # The directory of `s3a://views/path` is made at the local `/path`; S3 has none.
+    "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+    "fs.viewfs.mounttable.views.linkFallback": "file:///",
+}
 
 SERVER = os.environ.get("HIVE_VIEWS_TEST_SERVER", EMBEDDED_VERSION)
 """The metastore of this run as `release/database`, e.g. `4.0.1/postgresql`; the default is the embedded metastore."""

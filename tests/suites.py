@@ -52,6 +52,7 @@ EXTENDED = (
     "integration/metastore/test_heartbeats.py",
     "integration/metastore/test_http.py",
     "integration/metastore/test_names.py",
+    "integration/metastore/test_secrets.py",
     "integration/metastore/test_security.py",
     "integration/metastore/test_spnego.py",
     "integration/metastore/test_standalone.py",

@@ -24,6 +24,7 @@ from hive_views.config import (
     WAREHOUSE,
     ZOOKEEPER_NAMESPACE,
     ZOOKEEPER_PORT,
+    ZOOKEEPER_TLS,
 )
 from hive_views.errors import InvalidPropertyError
 
@@ -98,8 +99,6 @@ _TRUST_STORE = (
     f"the file with {TLS_CA_FILE}"
 )
 
-_PLAIN_ZOOKEEPER = "connections to ZooKeeper with TLS are not supported"
-
 HIVE_PROPERTIES: Mapping[str, Converted | Unsupported] = {
     "metastore.uris": Converted(URI),
     "metastore.thrift.uris": Converted(URI),
@@ -108,8 +107,8 @@ HIVE_PROPERTIES: Mapping[str, Converted | Unsupported] = {
     "zookeeper.namespace": Converted(ZOOKEEPER_NAMESPACE),
     "metastore.zookeeper.client.port": Converted(ZOOKEEPER_PORT),
     "zookeeper.client.port": Converted(ZOOKEEPER_PORT),
-    "metastore.zookeeper.ssl.client.enable": Unsupported(_PLAIN_ZOOKEEPER, ("false",)),
-    "zookeeper.ssl.client.enable": Unsupported(_PLAIN_ZOOKEEPER, ("false",)),
+    "metastore.zookeeper.ssl.client.enable": Converted(ZOOKEEPER_TLS, _flag),
+    "zookeeper.ssl.client.enable": Converted(ZOOKEEPER_TLS, _flag),
     "metastore.warehouse.dir": Converted(WAREHOUSE, _warehouse),
     "metastore.catalog.default": Converted(METASTORE_CATALOG),
     "metastore.use.SSL": Converted(TLS, _flag),

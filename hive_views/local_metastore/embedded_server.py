@@ -19,13 +19,19 @@ MAX_MESSAGE_BYTES = 100 * 1024 * 1024
 def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
     """Build and start the server, and return its port."""
     jvm = gateway.jvm
+    # First, because this fails if the port is in use. The socket listens from here on; the server answers once it runs.
+    address = jvm.java.net.InetSocketAddress(LOOPBACK, port)
+    return serve_at(gateway, directory, jvm.org.apache.thrift.transport.TServerSocket(address))
+
+
+def serve_at(gateway: Any, directory: MetastoreDirectory, socket: Any) -> int:
+    """Build and start the server at a listening socket of Thrift, and return its port."""
+    jvm = gateway.jvm
     system = jvm.java.lang.System
     # Python no longer reads standard output.
     system.setOut(system.err)
     hive = jvm.org.apache.hadoop.hive
     thrift = jvm.org.apache.thrift
-    # First, because this fails if the port is in use. The socket listens from here on; the server answers once it runs.
-    socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress(LOOPBACK, port))
     hive.conf.HiveConf.setHiveSiteLocation(jvm.java.net.URL(directory.site.as_uri()))
     conf = hive.conf.HiveConf()
     _create_lock_tables(hive, conf)

@@ -7,9 +7,8 @@ others in this way (HiveMetaStoreClient, `HADOOP_PROXY_USER`): SASL names no sec
 
 from __future__ import annotations
 
-import threading
+from contextlib import suppress
 from dataclasses import replace
-from time import monotonic
 
 from thrift.Thrift import TException
 
@@ -24,10 +23,6 @@ from hive_views.config import (
 from hive_views.metastore.transport.connection import Connection
 from hive_views.metastore.transport.failures import SecurityFailure
 
-MAX_TOKEN_SECONDS = 12 * 3600.0
-"""Tokens are replaced at this age: a metastore forgets one that is not renewed for a day
-(`hive.cluster.delegation.token.renew-interval`)."""
-
 
 class DelegationTokens:
     """The tokens of one client, one for each metastore, because each may keep its tokens in its own memory."""
@@ -35,33 +30,29 @@ class DelegationTokens:
     def __init__(self, config: ConnectionConfig, credentials: KerberosCredentials) -> None:
         self._config = config
         self._credentials = credentials
-        self._lock = threading.Lock()
-        self._tokens: dict[str, tuple[str, float]] = {}
+        self._tokens: dict[str, str] = {}
 
     def open(self, uri: str) -> Connection:
         """Connect as the owner of the tokens."""
-        token = self._known(uri)
+        token = self._tokens.get(uri)
         if token is not None:
-            try:
+            # A metastore refuses a token that has expired, and after it was started again.
+            with suppress(SecurityFailure):
                 return Connection.open(uri, self._with_token(token))
-            except SecurityFailure:
-                self._forget(uri, token)  # expired, or the metastore was started again
-        return Connection.open(uri, self._with_token(self.token(uri)))
+        self._tokens[uri] = token = self.token(uri)
+        return Connection.open(uri, self._with_token(token))
 
     def token(self, uri: str) -> str:
-        """Return a token for the proxy user, or for the own user if there is none, from a metastore.
+        """Return a new token for the proxy user, or for the own user if there is none, from a metastore.
 
         Raises:
             SecurityFailure: If the metastore gives none.
         """
-        known = self._known(uri)
-        if known is not None:
-            return known
         direct = self._config._replace(credentials=replace(self._credentials, proxy_user=None))
         connection = Connection.open(uri, direct)
         try:
             owner = self._credentials.proxy_user or connection.user
-            token = str(connection.client.get_delegation_token(owner, owner))
+            return str(connection.client.get_delegation_token(owner, owner))
         except TException as error:
             reason = str(getattr(error, "message", None) or error).strip() or type(error).__name__
             hint = (
@@ -73,19 +64,6 @@ class DelegationTokens:
             raise SecurityFailure(f"get a delegation token for {owner}", f"{reason}.{hint}") from error
         finally:
             connection.close()
-        with self._lock:
-            self._tokens[uri] = (token, monotonic())
-        return token
-
-    def _known(self, uri: str) -> str | None:
-        with self._lock:
-            token, since = self._tokens.get(uri, ("", 0.0))
-        return token if token and monotonic() - since < MAX_TOKEN_SECONDS else None
-
-    def _forget(self, uri: str, token: str) -> None:
-        with self._lock:
-            if self._tokens.get(uri, ("", 0.0))[0] == token:
-                del self._tokens[uri]
 
     def _with_token(self, token: str) -> ConnectionConfig:
         credentials = SecretCredentials(Authentication.TOKEN, Secret(token), name_rules=self._credentials.name_rules)

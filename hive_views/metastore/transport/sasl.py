@@ -1,4 +1,4 @@
-"""SASL for metastore connections: Thrift's negotiation, delegation tokens, user and password; Kerberos is `kerberos`.
+"""SASL for metastore connections: Thrift's negotiation, and user and password; see also `kerberos` and `digest_md5`.
 
 The negotiation is that of Thrift's TSaslTransport: one byte of status, four bytes of length, the message. Afterwards
 every frame is preceded by its length, and is signed or encrypted if both sides agreed on that.
@@ -6,11 +6,6 @@ every frame is preceded by its length, and is signed or encrypted if both sides 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import re
-import secrets
 import socket
 import struct
 from collections.abc import Callable
@@ -18,10 +13,9 @@ from time import monotonic
 from typing import Protocol
 
 from hive_views.config import KerberosCredentials, SecretCredentials
-from hive_views.kerberos_names import Rule, short_name
+from hive_views.metastore.transport.digest_md5 import Token
 from hive_views.metastore.transport.failures import TLS_ALERT, SecurityFailure
 from hive_views.metastore.transport.kerberos import Kerberos
-from hive_views.metastore.transport.principals import token_owner
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
 """States of the negotiation (Thrift, TSaslTransport.NegotiationStatus)."""
@@ -75,57 +69,6 @@ class Plain:
         return frame
 
 
-class Token(Plain):
-    """A delegation token in Hadoop's URL-safe text form (DIGEST-MD5, RFC 2831, without protection of frames)."""
-
-    name = "DIGEST-MD5"
-    # Hadoop's bridge builds this from a missing protocol and its default server name.
-    _uri = "null/default"
-
-    def __init__(self, token: str, rules: tuple[Rule, ...]) -> None:
-        identifier, password = parse_token(token)
-        owner = token_owner(identifier)
-        # The realm is that of the server, which made the token from the principal of its user.
-        self.user = None if owner is None else short_name(owner, rules, owner.rpartition("@")[2])
-        self._user = base64.b64encode(identifier).decode()
-        self._password = base64.b64encode(password).decode()
-        self._expected = ""
-
-    def respond(self, challenge: bytes) -> bytes:
-        fields = {
-            key.lower(): quoted or bare
-            for key, quoted, bare in re.findall(
-                r'([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*))', challenge.decode("utf-8", "replace")
-            )
-        }
-        if not challenge:
-            return b""
-        if "rspauth" in fields:
-            if not secrets.compare_digest(fields["rspauth"], self._expected):
-                raise SecurityFailure(
-                    "check the server", "it does not know the token's secret, so it is not the metastore"
-                )
-            return b""
-        if "auth" not in re.split(r"[\s,]+", fields.get("qop", "auth")):
-            raise SecurityFailure(
-                "agree on protection", f"the server requires {fields['qop']}, but tokens support only `auth`"
-            )
-        realm, nonce = fields.get("realm", "default"), fields.get("nonce", "")
-        client_nonce = secrets.token_hex(16)
-        secret = hashlib.md5(f"{self._user}:{realm}:{self._password}".encode()).digest()
-        first = hashlib.md5(secret + f":{nonce}:{client_nonce}".encode()).hexdigest()
-
-        def proof(prefix: str) -> str:
-            second = hashlib.md5(f"{prefix}:{self._uri}".encode()).hexdigest()
-            return hashlib.md5(f"{first}:{nonce}:00000001:{client_nonce}:auth:{second}".encode()).hexdigest()
-
-        self._expected = proof("")
-        return (
-            f'charset=utf-8,username="{self._user}",realm="{realm}",nonce="{nonce}",nc=00000001,cnonce="{client_nonce}",'
-            f'digest-uri="{self._uri}",response={proof("AUTHENTICATE")},qop=auth'
-        ).encode()
-
-
 def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -> Mechanism:
     """Return the mechanism for the credentials of a catalog."""
     if isinstance(credentials, KerberosCredentials):
@@ -133,29 +76,6 @@ def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -
     if credentials.kind == "token":
         return Token(credentials.secret.current().strip(), credentials.name_rules)
     return Plain(credentials.user, credentials.secret.current())
-
-
-def parse_token(text: str) -> tuple[bytes, bytes]:
-    """Return the identifier and the password of a token in Hadoop's text form."""
-    try:
-        data = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
-        identifier, rest = _read_bytes(data)
-        password, _ = _read_bytes(rest)
-    except (binascii.Error, struct.error, ValueError) as error:
-        raise SecurityFailure("read the token", "it is not a delegation token in Hadoop's text form") from error
-    return identifier, password
-
-
-def _read_bytes(data: bytes) -> tuple[bytes, bytes]:
-    """Return bytes that follow their length (Hadoop, WritableUtils.writeVInt), and the rest of the data."""
-    first = struct.unpack_from("b", data)[0]
-    size, start = first, 1
-    if first < -112:
-        width = -112 - first
-        size, start = int.from_bytes(data[1 : 1 + width], "big"), 1 + width
-    if not 0 <= size <= len(data) - start:
-        raise ValueError("wrong length")
-    return data[start : start + size], data[start + size :]
 
 
 def negotiate(sock: socket.socket, mechanism: Mechanism, timeout: float) -> None:

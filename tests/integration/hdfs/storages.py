@@ -24,8 +24,6 @@ class Storage:
     """The paths of the empty directories below such a URI."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of a catalog on it."""
-    is_known_to_metastore: bool = True
-    """Whether the metastore can create directories on it."""
 
 
 def hdfs_storage(cluster: Hdfs) -> Storage:
@@ -59,10 +57,11 @@ def storage(name: str, directory: Path) -> Iterator[Storage]:
         yield Storage(name, f"file:{directory}", _local_files, _empty_local_directories)
     else:
         with serving() as s3:
-            root = f"s3://{BUCKET}"
+            # The metastore makes the directories of databases and tables at the same path of the local file system.
+            root = f"s3a://{BUCKET}{directory}"
 
             def files(uri: str) -> set[str]:
-                prefix = f"{uri.removeprefix(root).strip('/')}/"
+                prefix = f"{uri.removeprefix(f's3a://{BUCKET}').strip('/')}/"
                 return {key for key in s3.names() if key.startswith(prefix) and not key.endswith("/")}
 
-            yield Storage(name, root, files, properties=s3.properties, is_known_to_metastore=False)
+            yield Storage(name, root, files, properties=s3.properties)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -42,38 +42,20 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def location(store: Storage, raw, database: str) -> str:
-    """The directory of the test, on the storage; that of `database`, if the metastore knows the storage."""
+    """The directory of `database`, on the storage."""
     location = f"{store.root}/{database}.db"
-    if store.is_known_to_metastore:
-        raw.drop_database(database, True, True)
-        raw.create_database(Database(name=database, locationUri=location))
+    raw.drop_database(database, True, True)
+    raw.create_database(Database(name=database, locationUri=location))
     return location
 
 
 @pytest.fixture
 def catalog(open_catalog, store: Storage, location: str) -> HiveViewCatalog:
-    properties = {**store.properties, "warehouse": store.root}
-    if not store.is_known_to_metastore:
-        properties["view-default.write.metadata.path"] = f"{location}/views"
-    return open_catalog(properties)
+    return open_catalog({**store.properties, "warehouse": store.root})
 
 
-@pytest.fixture
-def tables(store: Storage, catalog: HiveViewCatalog) -> HiveViewCatalog:
-    """The catalog, where the metastore can create tables on the storage."""
-    if not store.is_known_to_metastore:
-        pytest.skip("the metastore creates the directory of a table, and would need S3A: 500 MB of JARs")
-    return catalog
-
-
-@pytest.fixture
-def place(store: Storage, location: str) -> Callable[[str], str | None]:
-    """The location of a new object; None puts it below that of the database."""
-    return lambda name: None if store.is_known_to_metastore else f"{location}/{name}"
-
-
-def test_view_is_created_changed_renamed_and_purged(store, catalog, database, location, place):
-    made = catalog.create_view_from_sql(f"{database}.v", "SELECT 1 AS a", location=place("v"))
+def test_view_is_created_changed_renamed_and_purged(store, catalog, database, location):
+    made = catalog.create_view_from_sql(f"{database}.v", "SELECT 1 AS a")
     assert made.metadata_location.startswith(f"{location}/")
     catalog.replace_view_from_sql(f"{database}.v", "SELECT 2 AS b")
     catalog.rename_view(f"{database}.v", f"{database}.w")
@@ -107,13 +89,13 @@ def test_import_and_revert_leave_nothing(store, catalog, raw, database, location
 
 
 @pytest.mark.parametrize("layout", ["registered", *extended("attached", "table")])
-def test_materialized_view_is_refreshed_collected_and_dropped(store, tables, database, location, layout):
-    source = tables.create_table(f"{database}.sales", SALES)
+def test_materialized_view_is_refreshed_collected_and_dropped(store, catalog, database, location, layout):
+    source = catalog.create_table(f"{database}.sales", SALES)
     source.append(sales((1, "a"), (2, "b")))
-    views, engine, name = tables.materialized, DuckEngine(tables), f"{database}.mv"
+    views, engine, name = catalog.materialized, DuckEngine(catalog), f"{database}.mv"
     views.create(name, "SELECT shop, count(*) AS n FROM sales GROUP BY shop", layout=layout, database=database)
     assert views.load(name).refresh(engine)[-1].action == "full"
-    tables.load_table(f"{database}.sales").append(sales((3, "a")))
+    catalog.load_table(f"{database}.sales").append(sales((3, "a")))
     assert not views.freshness(name).is_fresh
     assert views.load(name).refresh(engine)[-1].action == "incremental"
     assert views.freshness(name).is_fresh
@@ -126,12 +108,12 @@ def test_materialized_view_is_refreshed_collected_and_dropped(store, tables, dat
     assert sorted(row["n"] for row in views.load(name).storage.scan().to_arrow().to_pylist()) == [1, 2]
 
 
-def test_abandoned_files_are_found_and_purged(store, tables, database, location):
-    tables.create_table(f"{database}.sales", SALES).append(sales((1, "a")))
+def test_abandoned_files_are_found_and_purged(store, catalog, database, location):
+    catalog.create_table(f"{database}.sales", SALES).append(sales((1, "a")))
     used = store.files(location)
-    views, name = tables.materialized, f"{database}.mv"
+    views, name = catalog.materialized, f"{database}.mv"
     views.create(name, "SELECT id FROM sales", layout="attached", database=database)
-    views.load(name).refresh(DuckEngine(tables))
+    views.load(name).refresh(DuckEngine(catalog))
     views.load(name).drop(purge=False)
     assert store.files(location) > used
     removed = views.remove_abandoned(database, older_than_ms=0)
@@ -142,27 +124,27 @@ def test_abandoned_files_are_found_and_purged(store, tables, database, location)
 
 
 @pytest.mark.parametrize("layout", ["registered", *extended("attached", "table")])
-def test_purge_of_a_materialized_view_deletes_its_files(store, tables, database, location, layout):
-    tables.create_table(f"{database}.sales", SALES).append(sales((1, "a")))
+def test_purge_of_a_materialized_view_deletes_its_files(store, catalog, database, location, layout):
+    catalog.create_table(f"{database}.sales", SALES).append(sales((1, "a")))
     used = store.files(location)
-    views, name = tables.materialized, f"{database}.mv"
+    views, name = catalog.materialized, f"{database}.mv"
     views.create(name, "SELECT id FROM sales", layout=layout, database=database)
-    views.load(name).refresh(DuckEngine(tables))
+    views.load(name).refresh(DuckEngine(catalog))
     views.load(name).drop(purge=True)
     assert (store.files(location), store.empty_directories(location)) == (used, set())
 
 
-def test_purge_of_a_table_deletes_its_files(store, tables, database, location):
-    table = tables.create_table(f"{database}.sales", SALES)
+def test_purge_of_a_table_deletes_its_files(store, catalog, database, location):
+    table = catalog.create_table(f"{database}.sales", SALES)
     table.append(sales((1, "a")))
     table.append(sales((2, "a")))
     assert len(store.files(location)) == 9
-    assert tables.purge_table(f"{database}.sales").steps[0].remaining_files == ()
+    assert catalog.purge_table(f"{database}.sales").steps[0].remaining_files == ()
     assert (store.files(location), store.empty_directories(location)) == (set(), set())
 
 
 def test_doctor_writes_and_reads_there(store, catalog, database, location):
     report = examine(catalog, database=database)
     findings = {finding.subject: finding.level for finding in report.findings if finding.check == "storage"}
-    assert findings[location if store.is_known_to_metastore else store.root] is Level.OK
+    assert findings[location] is Level.OK
     assert store.files(location) == set()

@@ -34,19 +34,29 @@ def missing() -> str | None:
 
 @contextmanager
 def kerberized(
-    directory: Path, kdc: Kdc, service: str, *, protection: str = "authentication", port: int = 0, **properties: str
+    directory: Path,
+    kdc: Kdc,
+    service: str,
+    *,
+    version: str = "4.0.1",
+    protection: str = "authentication",
+    port: int = 0,
+    **properties: str,
 ) -> Iterator[StandaloneMetastore]:
-    """Start a metastore of Hive 4.0.1 that requires Kerberos; more of its properties with `_` in place of dots."""
+    """Start a metastore that requires Kerberos; more of its properties with `_` in place of dots."""
     site = {
         "metastore.sasl.enabled": "true",
         "metastore.kerberos.principal": f"{service}/localhost@{REALM}",
-        "metastore.kerberos.keytab.file": str(kdc.keytab(f"{service}/localhost")),
         "hadoop.security.authentication": "kerberos",
         "hadoop.rpc.protection": protection,
         **{key.replace("_", "."): value for key, value in properties.items()},
     }
     options = (f"-Djava.security.krb5.conf={kdc.config}",)
-    with StandaloneMetastore(directory, port=port, cache=CACHE, properties=site, options=options) as running:
+    keytab = kdc.directory / f"{service}-localhost.keytab"
+    site["metastore.kerberos.keytab.file"] = str(keytab if keytab.exists() else kdc.keytab(f"{service}/localhost"))
+    with StandaloneMetastore(
+        directory, version=version, port=port, cache=CACHE, properties=site, options=options
+    ) as running:
         yield running
 
 

@@ -1,9 +1,11 @@
-"""Acting for other users (doAs) on a Kerberos metastore: a real KDC and Hive Metastore 4.0.1."""
+"""Acting for other users (doAs) on metastores with Kerberos and a real KDC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 
@@ -14,6 +16,13 @@ from tests.integration.metastore import kerberos
 
 BATCH, BOB, MAY_NOT = "batch", "bob", "carl"
 PROXY = {f"hadoop_proxyuser_{BATCH}_{kind}": "*" for kind in ("hosts", "users")}
+BY_GROUP = {
+    f"hadoop_proxyuser_{BATCH}_hosts": "*",
+    f"hadoop_proxyuser_{BATCH}_groups": "analysts",
+    "hadoop_user_group_static_mapping_overrides": f"{BOB}=analysts;{MAY_NOT}=;{BATCH}=",
+}
+LIFETIME_S = 8
+SHORT = {"metastore_cluster_delegation_token_renew-interval": f"{LIFETIME_S}s"}
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +34,43 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc) -> Iterator[StandaloneMetastore]:
-    """A metastore on which `BATCH` may act for anyone."""
-    with kerberos.kerberized(tmp_path_factory.mktemp("server"), kdc, "hive", port=free_port(), **PROXY) as running:
+@dataclass(frozen=True)
+class Estate:
+    """How a metastore lets `BATCH` act for others."""
+
+    version: str
+    protection: str
+    properties: Mapping[str, str]
+    ends_tokens: bool = True
+    """Whether it refuses a token that was not renewed; 4.1.0 accepted one after this interval."""
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.protection}{' groups' if self.properties is BY_GROUP else ''}"
+
+
+ESTATES = (
+    Estate("4.0.1", "authentication", PROXY),
+    Estate("4.1.0", "privacy", BY_GROUP, ends_tokens=False),
+    Estate("3.1.3", "privacy", PROXY),
+)
+
+
+@pytest.fixture(scope="module", params=ESTATES, ids=str)
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc
+) -> Iterator[StandaloneMetastore]:
+    """A metastore on which `BATCH` may act for `BOB`."""
+    estate = request.param
+    with kerberos.kerberized(
+        tmp_path_factory.mktemp("server"),
+        kdc,
+        "hive",
+        version=estate.version,
+        protection=estate.protection,
+        port=free_port(),
+        **estate.properties,
+        **SHORT,
+    ) as running:
         yield running
 
 
@@ -69,6 +111,46 @@ def test_views_belong_to_the_user_for_whom_another_acts(server: StandaloneMetast
 
 def as_user(user: str) -> dict[str, str]:
     return {"hive-views.proxy-user": user}
+
+
+def test_expired_token_is_replaced(
+    server: StandaloneMetastore, keytabs: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    """New connections get a new token; one that was handed to another machine is refused."""
+    if not request.node.callspec.params["server"].ends_tokens:
+        pytest.skip("this metastore does not end tokens in time")
+    with catalog_of(server, keytabs, BATCH, **as_user(BOB)) as acting:
+        acting.list_namespaces()
+        delegated = acting.store.client.delegation_token()
+        assert delegated is not None
+        token = {"hive-views.authentication": "token", "hive-views.token": delegated[1]}
+        with HiveViewCatalog("elsewhere", uri=delegated[0], warehouse=server.warehouse, **token) as elsewhere:
+            elsewhere.create_namespace("elsewhere")
+            elsewhere.execute("CREATE VIEW elsewhere.v AS SELECT 1 AS a")
+            assert owner(elsewhere, "elsewhere", "v") == BOB
+        time.sleep(LIFETIME_S + 1)
+        with (
+            HiveViewCatalog("elsewhere", uri=delegated[0], **token) as elsewhere,
+            pytest.raises(MetastoreAuthenticationError) as raised,
+        ):
+            elsewhere.list_namespaces()
+        assert delegated[1] not in str(raised.value)
+        with ThreadPoolExecutor(8) as threads:
+            assert set(threads.map(lambda _: acting.view_exists("elsewhere.v"), range(32))) == {True}
+        later = acting.store.client.delegation_token()
+        assert later is not None
+        assert later[1] != delegated[1]
+
+
+def test_user_outside_the_group_is_refused(
+    server: StandaloneMetastore, keytabs: dict[str, str], request: pytest.FixtureRequest
+) -> None:
+    if request.node.callspec.params["server"].properties is not BY_GROUP:
+        pytest.skip("this metastore names users")
+    with catalog_of(server, keytabs, BATCH, **as_user(MAY_NOT)) as catalog:
+        with pytest.raises(MetastoreAuthenticationError) as raised:
+            catalog.list_namespaces()
+        assert raised.value.step == f"get a delegation token for {MAY_NOT}"
 
 
 def test_user_who_may_not_act_for_others_is_told(server: StandaloneMetastore, keytabs: dict[str, str]) -> None:

@@ -16,12 +16,15 @@ import pytest
 from hive_views import HiveViewCatalog
 from hive_views.catalog.discovery import registered_servers
 from hive_views.doctor.examination import examine
-from hive_views.errors import InvalidPropertyError, MetastoreUnavailableError
+from hive_views.errors import InvalidPropertyError, MetastoreAuthenticationError, MetastoreUnavailableError
 from hive_views.local_metastore.standalone import StandaloneMetastore, free_port
 from hive_views.view_copy.catalogs import address_of
 from tests.conftest import CACHE
 from tests.faults.observer import until
+from tests.integration.metastore.test_security import PASSWORD, certificates
 from tests.integration.metastore.zookeeper import Ensemble, ensemble
+
+__all__ = ["certificates"]
 
 MODE = {"metastore.service.discovery.mode": "zookeeper"}
 
@@ -77,6 +80,58 @@ def test_registered_metastores_are_used(zookeeper: Ensemble, release: str, tmp_p
                 # Opened again with its properties, in a worker for example.
                 with HiveViewCatalog("prod", **catalog.properties) as same:
                     assert same.list_views("found") == [("found", "v")]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Iterator[Ensemble]:
+    """An ensemble that also has ports with TLS, at which it requires the certificate `other`."""
+    trusted = certificates / "trusted.p12"
+    command = ["keytool", "-importcert", "-noprompt", "-alias", "client", "-file", str(certificates / "other.pem")]
+    command += ["-keystore", str(trusted), "-storetype", "PKCS12", "-storepass", PASSWORD]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    tls = (
+        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\nssl.clientAuth=need\n"
+        f"ssl.keyStore.location={certificates / 'server.p12'}\nssl.keyStore.password={PASSWORD}\n"
+        f"ssl.trustStore.location={trusted}\nssl.trustStore.password={PASSWORD}\n"
+    )
+    with ensemble(tmp_path_factory.mktemp("secured"), tls) as running:
+        yield running
+
+
+def test_zookeeper_with_tls(secured: Ensemble, certificates: Path, tmp_path: Path) -> None:
+    hosts = ",".join(f"localhost:{port}" for port in secured.secure_ports)
+    files = {
+        "hive-views.tls-ca-file": str(certificates / "server.pem"),
+        "hive-views.tls-certificate-file": str(certificates / "other.pem"),
+        "hive-views.tls-key-file": str(certificates / "other.key"),
+    }
+    given = {**MODE, "uri": hosts, "metastore.zookeeper.namespace": "secured", "hive-views.zookeeper-tls": "true"}
+    with registered(tmp_path, "4.0.1", secured, "secured") as running:
+        secured.kill(0)
+        for _ in range(3):
+            with HiveViewCatalog("prod", **given, **files) as catalog:
+                assert catalog.properties["uri"] == running.uri
+                assert catalog.list_namespaces()
+        hive = {**given, "spark.hive.zookeeper.ssl.client.enable": "true"}
+        del hive["hive-views.zookeeper-tls"]
+        with HiveViewCatalog("prod", **hive, **files) as catalog:
+            assert catalog.list_namespaces()
+    wrong = {**files, "hive-views.tls-ca-file": str(certificates / "other.pem")}
+    with pytest.raises(MetastoreAuthenticationError, match="check the server's certificate: self-signed") as raised:
+        HiveViewCatalog("prod", **given, **wrong)
+    assert raised.value.step == "check the metastore's certificate"
+    by_number = {**given, "uri": hosts.replace("localhost", "127.0.0.1")}
+    with pytest.raises(MetastoreAuthenticationError, match="IP address mismatch"):
+        HiveViewCatalog("prod", **by_number, **files)
+    plain_port = {**given, "uri": secured.hosts[1].replace("127.0.0.1", "localhost")}
+    with pytest.raises(MetastoreAuthenticationError, match="Perhaps the server speaks no TLS at this port"):
+        HiveViewCatalog("prod", **plain_port, **files)
+    without = {key: value for key, value in files.items() if key == "hive-views.tls-ca-file"}
+    with pytest.raises(MetastoreAuthenticationError, match="BAD_CERTIFICATE"):
+        HiveViewCatalog("prod", **given, **without)
+    del given["hive-views.zookeeper-tls"]
+    with pytest.raises(MetastoreUnavailableError, match=r"If it expects TLS, set hive-views\.zookeeper-tls=true"):
+        HiveViewCatalog("prod", **given, **{"hive-views.connect-timeout-ms": "3000"})
 
 
 def test_no_registered_metastore_is_an_error(zookeeper: Ensemble) -> None:

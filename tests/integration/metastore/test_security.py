@@ -14,8 +14,10 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -32,8 +34,12 @@ from hive_views.errors import (
     NoSuchViewError,
 )
 from hive_views.identifiers import ViewName
+from hive_views.local_metastore.directory import MetastoreDirectory
 from hive_views.local_metastore.embedded import EmbeddedMetastore
-from hive_views.local_metastore.standalone import StandaloneMetastore
+from hive_views.local_metastore.embedded_server import serve_at
+from hive_views.local_metastore.jvm import Launch
+from hive_views.local_metastore.process import MetastoreProcess, is_listening
+from hive_views.local_metastore.standalone import StandaloneMetastore, free_port
 from hive_views.metastore.locking.lock import hold_lock
 from tests.integration.catalog.samples import SCHEMA
 from tests.integration.metastore import directory, kerberos
@@ -43,6 +49,9 @@ CACHE = Path(__file__).parents[3] / ".cache"
 USER, PASSWORD = "ann", "s3cret-of-ann"
 OTHER_USER, OTHER_PASSWORD = "bob", "s3cret-of-bob"
 WRONG = "wr0ng-of-ann"
+SERVICES = {"authentication": "hive", "integrity": "signed", "privacy": "sealed"}
+"""The service of each `hadoop.rpc.protection`."""
+
 TOKEN = base64.urlsafe_b64encode(b"\x01i\x01p\x00\x00").decode()
 """A delegation token that no server knows."""
 
@@ -127,23 +136,23 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kerberos.Kdc]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["authentication", "privacy"])
+@pytest.fixture(scope="module", params=["authentication", "integrity", "privacy"])
 def kerberized(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: kerberos.Kdc
 ) -> Iterator[StandaloneMetastore]:
-    """A metastore that requires Kerberos, without and with encryption."""
-    service = "hive" if request.param == "authentication" else "sealed"
+    """A metastore that requires Kerberos, without protection of messages, with signatures, and with encryption."""
+    service = SERVICES[request.param]
     with kerberos.kerberized(tmp_path_factory.mktemp("kerberized"), kdc, service, protection=request.param) as running:
         kdc.log_in(kdc.keytab(f"{USER}-{service}"), f"{USER}-{service}")
         yield running
 
 
-def uri(metastore: StandaloneMetastore) -> str:
+def uri(metastore: MetastoreProcess) -> str:
     """Return the URI with the host's name, as in certificates and principals."""
     return f"thrift://localhost:{metastore.port}"
 
 
-def use(metastore: StandaloneMetastore, database: str, **properties: str) -> HiveViewCatalog:
+def use(metastore: MetastoreProcess, database: str, **properties: str) -> HiveViewCatalog:
     """Create, replace, list and drop views; the catalog stays open."""
     catalog = HiveViewCatalog("secured", **{"uri": uri(metastore), "warehouse": metastore.warehouse, **properties})
     catalog.create_namespace(database)
@@ -177,7 +186,7 @@ def owners(catalog: HiveViewCatalog, database: str) -> set[str | None]:
 
 def service_properties(request: pytest.FixtureRequest) -> dict[str, str]:
     """The properties of a catalog for `kerberized`."""
-    service = "sealed" if "privacy" in request.node.name else "hive"
+    service = SERVICES[request.node.callspec.params["kerberized"]]
     return {"hive.kerberos-authentication": "true", "hive.kerberos-service-name": service}
 
 
@@ -212,7 +221,7 @@ CUTS = 8
 """In how many parts the bytes of a commit are divided, in each direction."""
 
 
-def check_cuts(metastore: StandaloneMetastore, **secured: str) -> None:
+def check_cuts(metastore: MetastoreProcess, **secured: str) -> None:
     """Cut connections in the middle of commits; every reported outcome is true.
 
     The proxy cannot see messages, so it cuts after a number of bytes.
@@ -249,6 +258,7 @@ def check_cuts(metastore: StandaloneMetastore, **secured: str) -> None:
         for text, outcome in outcomes.items():
             assert outcome == "unknown" or (text in texts) is (outcome == "done"), (text, outcome)
         direct.drop_view(name)
+        direct.drop_namespace(database)
     assert proxy.cuts == 2 * CUTS
     assert list(outcomes.values()).count("done") > CUTS
 
@@ -361,6 +371,46 @@ def test_invalid_certificate_files(certificates: Path, tmp_path: Path) -> None:
                 error = refused(at, **{"hive-views.tls": "true", f"hive-views.tls-{key}-file": str(file)})
                 assert error.step == f"read hive-views.tls-{key}-file"
                 assert str(file) in str(error)
+
+
+class EmbeddedWithTls(EmbeddedMetastore):
+    """A metastore of 2.3.10 with Hive's own TLS socket, as with `hive.metastore.use.SSL`, on the loopback address only.
+
+    Args:
+        directory: See `EmbeddedMetastore`.
+        key_store: The file with its key; it is read with `PASSWORD`.
+    """
+
+    def __init__(self, directory: Path, key_store: Path) -> None:
+        super().__init__(directory)
+        self._key_store = key_store
+
+    def _prepare(self) -> Launch:
+        def serve(gateway: Any, directory: MetastoreDirectory, port: int, deadline: float) -> int:
+            utilities = gateway.jvm.org.apache.hadoop.hive.common.auth.HiveAuthUtils
+            old_versions = gateway.jvm.java.util.ArrayList()
+            arguments = (port or free_port(), str(self._key_store), PASSWORD, old_versions)
+            return serve_at(gateway, directory, utilities.getServerSSLSocket("localhost", *arguments))
+
+        return replace(super()._prepare(), serve=serve)
+
+    def _is_ready(self, port: int, timeout_s: float) -> bool:
+        return is_listening(port, timeout_s)
+
+
+def test_tls_on_hive_2(certificates: Path, tmp_path: Path) -> None:
+    tls = {"hive-views.tls": "true", "hive-views.tls-ca-file": str(certificates / "server.pem")}
+    with EmbeddedWithTls(tmp_path / "metastore", certificates / "server.p12") as running:
+        catalog = use(running, "tls", **tls, ugi=USER)
+        assert owners(catalog, "tls") == {USER}
+        check_cuts(running, **tls)
+        other = {**tls, "hive-views.tls-ca-file": str(certificates / "other.pem")}
+        assert refused(uri(running), **other).step == "check the metastore's certificate"
+        by_number = f"thrift://127.0.0.1:{running.port}"
+        assert refused(by_number, **tls).step == "check the metastore's certificate"
+        with HiveViewCatalog("plain", uri=uri(running)) as catalog, pytest.raises(MetastoreError) as raised:
+            catalog.list_namespaces()
+        assert "expects TLS: set hive-views.tls=true" in str(raised.value)
 
 
 def test_untrusted_certificate(guarded: StandaloneMetastore, certificates: Path, tmp_path: Path) -> None:
@@ -476,12 +526,18 @@ def test_kerberos_connection_cut_in_the_middle(kerberized: StandaloneMetastore, 
     check_cuts(kerberized, **service_properties(request))
 
 
+def test_token_connection_cut_in_the_middle(kerberized: StandaloneMetastore, request: pytest.FixtureRequest) -> None:
+    with HiveViewCatalog("kerberos", uri=uri(kerberized), **service_properties(request)) as catalog:
+        delegated = catalog.store.client.delegation_token()
+    assert delegated is not None
+    check_cuts(kerberized, **{"hive-views.authentication": "token", "hive-views.token": delegated[1]})
+
+
 def test_kerberos_and_a_token(
     kerberized: StandaloneMetastore, kdc: kerberos.Kdc, request: pytest.FixtureRequest
 ) -> None:
-    sealed = "privacy" in request.node.name
     service = service_properties(request)
-    user = f"{USER}-{'sealed' if sealed else 'hive'}"
+    user = f"{USER}-{service['hive.kerberos-service-name']}"
     catalog = use(kerberized, "kerberos", **service)
     assert owners(catalog, "kerberos") == {user}
     rules = {"hadoop.security.auth_to_local": "RULE:[1:$1](ann-.*)s/-.*// DEFAULT"}
@@ -495,18 +551,12 @@ def test_kerberos_and_a_token(
     assert error.step == f"get a ticket for {service['hive.kerberos-service-name']}/localhost"
     assert "kinit" in str(error)
     by_token = {"hive-views.authentication": "token", "hive-views.token": token}
-    if sealed:
-        error = refused(uri(kerberized), **by_token)
-        assert error.step == "agree on protection"
-    else:
-        with HiveViewCatalog("token", uri=uri(kerberized), warehouse=kerberized.warehouse, **by_token) as tokened:
-            assert tokened.list_views("kerberos") == [("kerberos", "v")]
-            assert owners(tokened, "kerberos") == {user}
-        other = token[:60] + ("B" if token[60] == "A" else "A") + token[61:]
-        error = refused(
-            uri(kerberized), **{**by_token, "hive-views.token": other}
-        )  # the delegation token is searched for
-        assert other not in str(error)
+    with use(kerberized, "by_token", **by_token) as tokened:
+        assert tokened.list_views("kerberos") == [("kerberos", "v")]
+        assert owners(tokened, "kerberos") == {user}
+    other = token[:60] + ("B" if token[60] == "A" else "A") + token[61:]
+    error = refused(uri(kerberized), **{**by_token, "hive-views.token": other})  # the delegation token is searched for
+    assert other not in str(error)
 
 
 def test_kerberos_with_keytab_and_service_principal(

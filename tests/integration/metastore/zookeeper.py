@@ -23,25 +23,32 @@ RELEASE = "4.0.1"
 class Ensemble:
     """Three servers that elect a leader; two are enough.
 
+    Args:
+        directory: The directory of their files.
+        tls: More lines of their configuration, with which they have a second port that expects TLS.
+
     Attributes:
         hosts: `host:port` of each server.
+        secure_ports: The ports that expect TLS.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, tls: str = "") -> None:
         ports = [(free_port(), free_port(), free_port()) for _ in range(3)]
         peers = "".join(
             f"server.{number}=127.0.0.1:{peer}:{election}\n" for number, (_, peer, election) in enumerate(ports, 1)
         )
         self.hosts = [f"127.0.0.1:{port}" for port, *_ in ports]
+        self.secure_ports = [free_port() for _ in ports]
         jars = unpack(find_release(RELEASE, str(directory)), find_jars(str(directory)), CACHE).class_path
         self._processes = []
         for number, (port, *_) in enumerate(ports, 1):
             home = directory / str(number)
             home.mkdir()
             (home / "myid").write_text(f"{number}\n")
+            secure_port = f"secureClientPort={self.secure_ports[number - 1]}\nsecureClientPortAddress=127.0.0.1\n"
             (home / "zoo.cfg").write_text(
                 f"tickTime=2000\ninitLimit=30\nsyncLimit=30\ndataDir={home}\nclientPort={port}\n"
-                f"clientPortAddress=127.0.0.1\nadmin.enableServer=false\n{peers}"
+                f"clientPortAddress=127.0.0.1\nadmin.enableServer=false\n{peers}{secure_port + tls if tls else ''}"
             )
             main = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(home / "zoo.cfg"))
             command = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(jars)]
@@ -69,9 +76,9 @@ class Ensemble:
 
 
 @contextmanager
-def ensemble(directory: Path) -> Iterator[Ensemble]:
+def ensemble(directory: Path, tls: str = "") -> Iterator[Ensemble]:
     """Start an ensemble, and kill it at the end."""
-    running = Ensemble(directory)
+    running = Ensemble(directory, tls)
     try:
         until(running.serves)
         yield running

@@ -1,4 +1,4 @@
-"""An import on a cluster whose executors have no ticket: a real KDC, Hive Metastore 4.0.1, `local-cluster`."""
+"""An import on a cluster whose executors have no ticket: a real KDC, metastores with Kerberos, `local-cluster`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from tests.integration.spark.test_import_job import rows
 
 @pytest.mark.extended
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("acts_for", ["", "bob"])
-def test_executors_use_tokens(tmp_path: Path, acts_for: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "protection", "acts_for"),
+    [("4.0.1", "authentication", ""), ("4.0.1", "authentication", "bob"), ("3.1.3", "privacy", "bob")],
+)
+def test_executors_use_tokens(tmp_path: Path, version: str, protection: str, acts_for: str) -> None:
     absent = kerberos.missing()
     if absent:
         pytest.skip(f"no Kerberos here: {absent} is missing")
     proxy = {f"hadoop_proxyuser_batch_{kind}": "*" for kind in ("hosts", "users")}
     with (
         kerberos.running_kdc(tmp_path / "kdc") as kdc,
-        kerberos.kerberized(tmp_path / "server", kdc, "hive", port=free_port(), **proxy) as server,
+        kerberos.kerberized(
+            tmp_path / "server", kdc, "hive", version=version, protection=protection, port=free_port(), **proxy
+        ) as server,
     ):
         keytab = kdc.keytab("batch")
         copy = tmp_path / "copy.keytab"
