@@ -59,7 +59,7 @@ READABLE: Mapping[tuple[str, str], Readable] = {
     ("INT64", "NONE"): Readable(frozenset({"bigint"}), whole_digits=20),
     ("INT64", "TIMESTAMP milliseconds"): _TIMES,
     ("INT64", "TIMESTAMP microseconds"): _TIMES,
-    ("INT64", "TIMESTAMP nanoseconds"): Readable(frozenset()),
+    ("INT64", "TIMESTAMP nanoseconds"): Readable(frozenset({"bigint"})),
     ("FLOAT", "NONE"): Readable(frozenset({"float", "double"})),
     ("DOUBLE", "NONE"): Readable(frozenset({"double"})),
     ("BOOLEAN", "NONE"): Readable(frozenset({"boolean"})),

@@ -57,7 +57,6 @@ CASES = (
     Case("empty_directory", "parquet", "a int, b string", {"f": AB, "sub/_f": AB}, ROWS, None),
     Case("other_prefix", "orc", "a int, b string", {"f": {"_cola": AB["a"], "_colb": AB["b"]}}, ROWS, "other rows"),
     Case("no_rows", "parquet", "a string, b int", {"f": {name: values[:0] for name, values in AB.items()}}, [], None),
-    Case("field", "parquet", "s.p string", {"f": {"s": pa.array([{"p": 1}])}}, [(None,)], None),
     Case("hidden_directory", "text", "a int, b string", {"f": AB, ".hive-staging/f": AB, "_tmp/f": AB}, ROWS, None),
     Case("text_gone", "text", "a int, b string", {}, [], "refused"),
     Case("orc_gone", "orc", "a int, b string", {}, [], "refused"),
