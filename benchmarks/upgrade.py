@@ -17,6 +17,7 @@ from time import perf_counter
 from benchmarks.measure import Result
 from hive_views.schema_upgrade import (
     Address,
+    ApplyOptions,
     Password,
     Session,
     UpgradePlan,
@@ -120,7 +121,7 @@ def _batches(session: Session, new_plan: UpgradePlan) -> tuple[float, int]:
         if getattr(progress, "statement", "") == "COMMIT":
             committed.append(perf_counter())
 
-    apply(session, new_plan, while_running=True, progress=tell)
+    apply(session, new_plan, ApplyOptions(while_running=True), progress=tell)
     # The first batch includes the check of the plan.
     return max(after - before for before, after in pairwise(committed[1:])), len(committed) - 1
 

@@ -24,6 +24,7 @@ from time import perf_counter
 from benchmarks.measure import Result
 from hive_views.schema_upgrade import (
     Address,
+    ApplyOptions,
     Password,
     Session,
     apply,
@@ -182,8 +183,7 @@ def _command(url: str, command: str) -> dict[str, str | float]:
             applied = apply(
                 session,
                 plan(detect(session), TARGET),
-                while_running=True,
-                before_hive_scripts=True,
+                ApplyOptions(while_running=True, before_hive_scripts=True),
                 progress=count,
             )
             note = f"{len(applied.done)} steps"

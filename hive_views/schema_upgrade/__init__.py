@@ -4,7 +4,7 @@ from hive_views.schema_upgrade.address import Address, Password, find_password, 
 from hive_views.schema_upgrade.assumed import assumed_schema
 from hive_views.schema_upgrade.connection import connect
 from hive_views.schema_upgrade.detection import detect
-from hive_views.schema_upgrade.execution import Applied, apply
+from hive_views.schema_upgrade.execution import Applied, ApplyOptions, apply
 from hive_views.schema_upgrade.plan_model import Step, UpgradePlan, dumps, loads
 from hive_views.schema_upgrade.planner import plan
 from hive_views.schema_upgrade.rendering import render
@@ -16,6 +16,7 @@ from hive_views.schema_upgrade.verification import Verification, verify
 __all__ = [
     "Address",
     "Applied",
+    "ApplyOptions",
     "Password",
     "RolledBack",
     "Schema",

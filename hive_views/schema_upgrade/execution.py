@@ -63,15 +63,28 @@ class Applied:
     """Whether this was a dry run, which writes nothing."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApplyOptions:
+    """How a plan is applied."""
+
+    dry_run: bool = False
+    """Run all checks and write nothing."""
+    while_running: bool = False
+    """Continue although other sessions use the database."""
+    before_hive_scripts: bool = False
+    """Apply also steps that scripts of Hive which are still to be run make as well. These scripts fail afterwards,
+    unless the schema is rolled back before."""
+    batch_size: int | None = None
+    """Rows of TBLS per transaction of a row step; None uses the dialect's default."""
+    skip: Sequence[str] = ()
+    """IDs of steps to leave out, for example because they are blocked, with the steps that depend on them."""
+
+
 def apply(
     session: Session,
     plan: UpgradePlan,
+    options: ApplyOptions | None = None,
     *,
-    dry_run: bool = False,
-    while_running: bool = False,
-    before_hive_scripts: bool = False,
-    batch_size: int | None = None,
-    skip: Sequence[str] = (),
     progress: ProgressCallback = lambda _: None,
 ) -> Applied:
     """Apply a plan. To continue an interrupted run, apply the same plan or a new one.
@@ -79,12 +92,7 @@ def apply(
     Args:
         session: The database that the plan is for.
         plan: The plan.
-        dry_run: Run all checks and write nothing.
-        while_running: Continue although other sessions use the database.
-        before_hive_scripts: Apply also steps that scripts of Hive which are still to be run make as well. These scripts
-            fail afterwards, unless the schema is rolled back before.
-        batch_size: Rows of TBLS per transaction of a row step; None uses the dialect's default.
-        skip: IDs of steps to leave out, for example because they are blocked, with the steps that depend on them.
+        options: How it is applied.
         progress: Called after every statement and after every commit of a batch.
 
     Raises:
@@ -100,12 +108,13 @@ def apply(
         DatabaseError: If the database fails. Committed changes remain, and `completed_steps` names them; apply the
             plan again.
     """
+    options = options or ApplyOptions()
     if plan.dialect != session.dialect.name or plan.place not in ("", session.address.place):
         raise InvalidPlanError(f"it was made for {plan.place or plan.dialect}, not for {session.address.place}")
-    if batch_size is not None and not 0 < batch_size <= LARGEST_BATCH:
+    if options.batch_size is not None and not 0 < options.batch_size <= LARGEST_BATCH:
         raise UsageError("--batch-size", f"it must be from 1 to {LARGEST_BATCH}")
     # Lock first: if another upgrade changed the database after the plan was compared with it, steps would fail.
-    with nullcontext() if dry_run else session.exclusive():
+    with nullcontext() if options.dry_run else session.exclusive():
         schema = detect(session)
         if plan.db_schema not in ("", schema.db_schema):
             raise InvalidPlanError(f"it was made for the schema {plan.db_schema}, not for {schema.db_schema}")
@@ -115,21 +124,21 @@ def apply(
                 f"{', '.join(unsafe)} does not support transactions (MySQL engine MyISAM), so a change and its "
                 "backup would not be atomic. Run ALTER TABLE … ENGINE=InnoDB first",
             )
-        _reject_unknown(plan, skip)
+        _reject_unknown(plan, options.skip)
         remaining = _remaining(session, plan, schema)
-        left_out = _with_dependent_steps(remaining, skip)
+        left_out = _with_dependent_steps(remaining, options.skip)
         steps = tuple(step for step in remaining if step.id not in left_out)
-        if not before_hive_scripts:
+        if not options.before_hive_scripts:
             _reject_steps_of_scripts(session, schema, plan.target, steps)
         if blocked := [step for step in steps if step.blocked]:
             raise BlockedStepsError(session.address.place, [(step.id, step.blocked or "") for step in blocked])
         other_sessions = session.other_sessions()
-        if other_sessions and not while_running and not dry_run:
+        if other_sessions and not options.while_running and not options.dry_run:
             raise MetastoreRunningError(session.address.place, other_sessions)
         doubts: list[Doubt] = []
-        if not dry_run and (steps or schema.own_tables):
+        if not options.dry_run and (steps or schema.own_tables):
             with naming_committed_steps(progress, "applied") as report:
-                doubts = _run(session, plan, schema, steps, batch_size, report)
+                doubts = _run(session, plan, schema, steps, options.batch_size, report)
     incomplete = {step.id for step in remaining}
     return Applied(
         plan_id=plan.id,
@@ -137,8 +146,8 @@ def apply(
         done=tuple(step.id for step in steps),
         found_done=tuple(step.id for step in plan.steps if step.id not in incomplete),
         doubts=tuple(doubts),
-        warnings=tuple(_warnings(other_sessions, sorted(left_out - set(skip)))),
-        dry_run=dry_run,
+        warnings=tuple(_warnings(other_sessions, sorted(left_out - set(options.skip)))),
+        dry_run=options.dry_run,
     )
 
 

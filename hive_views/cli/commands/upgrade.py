@@ -212,6 +212,7 @@ def apply(
         batch_size: The number of rows of TBLS per transaction.
         emit: Called after every statement.
     """
+    from hive_views.schema_upgrade import ApplyOptions
     from hive_views.schema_upgrade import apply as apply_plan
     from hive_views.schema_upgrade.execution import without_rows
 
@@ -225,11 +226,13 @@ def apply(
         return apply_plan(
             session,
             new_plan,
-            dry_run=dry_run,
-            while_running=while_running,
-            before_hive_scripts=before_hive_scripts,
-            batch_size=batch_size,
-            skip=tuple(skip or ()),
+            ApplyOptions(
+                dry_run=dry_run,
+                while_running=while_running,
+                before_hive_scripts=before_hive_scripts,
+                batch_size=batch_size,
+                skip=tuple(skip or ()),
+            ),
             progress=emit or (lambda _: None),
         )
 

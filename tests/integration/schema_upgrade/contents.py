@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from hive_views.schema_upgrade import Schema, Session, apply, detect
+from hive_views.schema_upgrade import Applied, ApplyOptions, Schema, Session, UpgradePlan, apply, detect
+from hive_views.schema_upgrade.row_changes import ProgressCallback
 from hive_views.schema_upgrade.schema import Rows
 
 _BACKUP = ("STEP", "TABLE_NAME", "FIELD", "FIRST_ID", "ROW_IDS", "OLD_VALUE", "NEW_VALUE")
 
-apply_before_scripts = partial(apply, before_hive_scripts=True)
-"""Applies a plan although scripts of Hive make its steps as well: for tests of other rules on old schemas."""
+
+def apply_before_scripts(
+    session: Session, plan: UpgradePlan, *, progress: ProgressCallback = lambda _: None, **options: Any
+) -> Applied:
+    """Apply a plan although scripts of Hive make its steps as well: for tests of other rules on old schemas."""
+    return apply(session, plan, ApplyOptions(before_hive_scripts=True, **options), progress=progress)
 
 
 def schema_of(session: Session) -> Schema:

@@ -14,7 +14,7 @@ import pytest
 from hive_views.errors import RemainingHiveScriptsError
 from hive_views.local_metastore.jvm import Launch
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
-from hive_views.schema_upgrade import Address, apply, detect, plan, render, rollback, verify
+from hive_views.schema_upgrade import Address, ApplyOptions, apply, detect, plan, render, rollback, verify
 from hive_views.schema_upgrade.address import PASSWORD_VARIABLE
 from hive_views.schema_upgrade.hive_scripts import early_objects
 from tests.integration.cli.conftest import invoke
@@ -76,7 +76,7 @@ def test_apply_refuses_steps_of_remaining_scripts(databases: Databases) -> None:
         new_plan = plan(detect(session), TARGET)
         for dry_run in (True, False):
             with pytest.raises(RemainingHiveScriptsError, match="nothing was changed") as caught:
-                apply(session, new_plan, dry_run=dry_run)
+                apply(session, new_plan, ApplyOptions(dry_run=dry_run))
         assert (schema_of(session), rows_of(session, "TBLS")) == (before, rows)
         assert detect(session, rows=False).own_tables == frozenset()
         refused = dict(caught.value.scripts)
@@ -90,7 +90,7 @@ def test_apply_refuses_steps_of_remaining_scripts(databases: Databases) -> None:
         assert [script.name for script in new_plan.hive_scripts if script.conflicts] == list(refused)
 
         scripted = sorted({step for steps in refused.values() for step in steps})
-        assert apply(session, new_plan, skip=scripted, dry_run=True).done
+        assert apply(session, new_plan, ApplyOptions(skip=scripted, dry_run=True)).done
         assert apply(session, plan(detect(session))).done, "views of the version of the schema need no script of Hive"
 
 
@@ -149,7 +149,7 @@ def test_steps_before_their_scripts_are_reported_and_rolled_back(databases: Data
     address = databases.copy("1.2.0")
     with databases.open(address) as session:
         before, rows = schema_of(session), rows_of(session, "TBLS")
-        applied = apply(session, plan(detect(session), TARGET), before_hive_scripts=True)
+        applied = apply(session, plan(detect(session), TARGET), ApplyOptions(before_hive_scripts=True))
         early = {each.step: each.script.split(".")[-2] for each in early_objects(detect(session))}
         assert {"TBLS.IS_REWRITE_ENABLED", "MV_TABLES_USED", "AUX_TABLE"} <= set(early)
         # A column of a table that was created with it is no step.
@@ -178,7 +178,7 @@ def test_script_fails_after_its_steps(databases: SqlDatabases) -> None:
     """Why `apply` refuses: a script of Hive ends at the first object that exists."""
     address = databases.copy("1.2.0")
     with databases.open(address) as session:
-        apply(session, plan(detect(session), TARGET), before_hive_scripts=True)
+        apply(session, plan(detect(session), TARGET), ApplyOptions(before_hive_scripts=True))
         name = early_objects(detect(session))[0].script
     with pytest.raises(AssertionError, match=r"already exists|Duplicate column"):
         databases.run_script(address, script(databases.dialect, name))

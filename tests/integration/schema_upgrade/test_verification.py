@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hive_views.schema_upgrade import apply, detect, plan, verify
+from hive_views.schema_upgrade import ApplyOptions, apply, detect, plan, verify
 from hive_views.schema_upgrade.hive_columns import metastore_problems
 from tests.integration.schema_upgrade.conftest import WHOLE
 from tests.integration.schema_upgrade.contents import change
@@ -73,7 +73,7 @@ def test_tables_that_the_metastore_may_not_use_are_reported(
     databases: SqlDatabases = request.getfixturevalue(kind)
     address = with_users(databases, "2.3.0")
     with databases.open(address) as session:
-        apply(session, plan(detect(session)), while_running=True)
+        apply(session, plan(detect(session)), ApplyOptions(while_running=True))
         if kind == "postgresql":
             assert verify(session, views=False).metastore_problems == ()
         databases.server.run(sql, address.database)

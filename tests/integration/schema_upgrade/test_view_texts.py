@@ -47,9 +47,9 @@ def test_truncated_text_is_reported(mariadb: SqlDatabases) -> None:
 
 UPGRADE = """
 import pathlib, re, sys
-from hive_views.schema_upgrade import Password, apply, connect, detect, parse_address, plan, rollback
+from hive_views.schema_upgrade import ApplyOptions, Password, apply, connect, detect, parse_address, plan, rollback
 with connect(parse_address(sys.argv[1], user="hive", password=Password(sys.argv[2]))) as session:
-    applied = apply(session, plan(detect(session)), before_hive_scripts=True)
+    applied = apply(session, plan(detect(session)), ApplyOptions(before_hive_scripts=True))
     restored = rollback(session)
 # Not ru_maxrss, which begins at the memory of the process that started this one.
 peak = re.search(r"VmHWM:\\s*([0-9]+)", pathlib.Path("/proc/self/status").read_text())

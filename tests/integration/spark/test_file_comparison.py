@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.materialized.refresh.refresh import RefreshReport
-from hive_views.materialized.state.refresh_state import COMPARED_ROWS, summary_of
 from hive_views.spark import SparkEngine, ViewSession
 from hive_views.spark.java_features import Feature, can_use
 from hive_views.spark.refresh.file_comparison import FileComparison
@@ -160,6 +159,5 @@ def test_refresh_by_keys_reads_files_that_differ(
     with count_function_calls(FileComparison.__init__) as compared:
         report = refresh()
     assert (report.action, "failed" in report.why, sum(compared.values())) == (BY_KEYS, False, 1)
-    assert summary_of(catalog.materialized.load((database, "mv")).snapshot)[COMPARED_ROWS] == "50"
     assert spark.sql(f"SELECT * FROM ({query}) EXCEPT SELECT * FROM mv__storage").isEmpty()
     assert spark.sql("SELECT * FROM mv__storage WHERE a = 3").isEmpty()
