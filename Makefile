@@ -51,7 +51,7 @@ test-hive: env
 # What Hive and Spark answer to the same expressions (hive_views/sql/engines/data/answers.json); an interrupted run continues.
 reader-tables: env
 	$(BIN)/python -m tests.integration.hive.reader
-	$(BIN)/python -m tests.reader_tables measure write
+	$(BIN)/python -m tests.reader_tables measure alone write
 
 # A real Trino on the embedded metastore (docs/trino.md); the first run downloads 630 MB.
 test-trino: env

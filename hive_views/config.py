@@ -379,9 +379,9 @@ CATALOG_PROPERTIES = (
         keys=(REQUIRE_ENGINES,),
         meaning=(
             "engines that have to return the author's rows, e.g. `spark,hive,trino`: create, replace and import "
-            "reject a definition with any finding about one of them, `not verified` included ([which engines read"
-            " a view](trino.md#which-engines-read-a-view)). The author's own engine has none, unless it cannot "
-            "read the row or a table. Also a view property, which takes precedence; empty, it requires none"
+            "reject a definition with any finding about one of them, `not verified` included, notes not ([which "
+            "engines read a view](trino.md#which-engines-read-a-view)). The author's own engine has none, unless it "
+            "cannot read the row or a table. Also a view property, which takes precedence; empty, it requires none"
         ),
     ),
     Property(

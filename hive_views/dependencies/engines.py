@@ -29,7 +29,7 @@ from hive_views.spec.session_settings import ANSI, ROW_PREFIX
 from hive_views.sql.analysis.constructs import constructs
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_findings import Reader, reader_findings
-from hive_views.sql.analysis.reader_rules import RULES
+from hive_views.sql.analysis.reader_rules import ANSI_ERRORS
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.analysis.view_text import ViewText
@@ -132,7 +132,7 @@ def reject_unreadable(
         raise EngineRequirementError(str(name), [error.reason]) from error
     columns = hive_columns(metadata.raw_schema(metadata.current_schema_id) or {"fields": []}, str(name))
     examined = _ENCODED if is_encoded else (*EngineChecker(store).check_text(text), *column_findings(columns))
-    findings = [item for item in examined if item.engine in required]
+    findings = [item for item in examined if item.engine in required and not item.outcome.is_note]
     if not findings:
         return
     try:
@@ -169,10 +169,6 @@ def _types_in_spark(rows: RowCache, text: ViewText) -> tuple[str | None, ...]:
     return () if resolution is None else tuple(column.type for _, column in resolution.columns)
 
 
-_ANSI_RULES = tuple(rule for rule in RULES if rule.ansi)
-"""What is NULL without ANSI mode and an error with it; measured with Hive, which has no such mode."""
-
-
 def _ansi_findings(rows: RowCache, text: ViewText, row: Row) -> Iterator[EngineFinding]:
     """Yield what Iceberg's catalog may fail on in a text of Spark that was written with ANSI mode off."""
     is_off = row.parameters.get(f"{ROW_PREFIX}{ANSI}", "").lower() == "false"
@@ -182,9 +178,9 @@ def _ansi_findings(rows: RowCache, text: ViewText, row: Row) -> Iterator[EngineF
     resolution = _resolved_by_spark(rows, text, sql)
     reasons: dict[str, int] = {}
     for construct in sorted(constructs(resolution), key=attrgetter("start")) if resolution is not None else ():
-        for rule in _ANSI_RULES:
-            if re.fullmatch(rule.signature, construct.signature):
-                reasons.setdefault(rule.reason.replace(" in Hive", ""), construct.start)
+        for signature, reason in ANSI_ERRORS:
+            if re.fullmatch(signature, construct.signature):
+                reasons.setdefault(reason, construct.start)
     for reason, start in reasons.items():
         written = f"written with {ANSI}=false, which plain Spark and a ViewSession apply, but not Iceberg's catalog"
         yield EngineFinding(SPARK, Outcome.MAY_FAIL, f"{written}: {reason}", *line_and_column(sql, start))

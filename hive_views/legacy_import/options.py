@@ -108,7 +108,7 @@ class ImportOptions:
     readers: tuple[str, ...] = READERS
     """Engines that are to read the new views, of `hive_views.config.ENGINES`; a plan has the findings for them."""
     strict: bool = False
-    """Refuse views with a finding for one of the readers, of any outcome."""
+    """Refuse views with a finding for one of the readers, of any outcome but a note (`Outcome.is_note`)."""
     file_columns: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Name and type of the columns of files that texts read as tables, by the name of the files; a plan on Spark asks
     Spark for them."""

@@ -19,7 +19,7 @@ from pyiceberg.catalog import Catalog
 
 from hive_views.catalog.catalog import HiveViewCatalog
 from hive_views.dependencies.engines import EngineChecker
-from hive_views.dependencies.table_findings import SPARK
+from hive_views.dependencies.table_findings import SPARK, EngineFinding
 from hive_views.dependencies.unreadable_tables import find_unreadable
 from hive_views.errors import (
     CatalogUnavailableError,
@@ -53,6 +53,7 @@ from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.version_texts import HIVE
+from hive_views.sql.analysis.outcomes import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,11 @@ class PlanEntry:
     """Fingerprint of the row when it was planned. A run refuses a row with a different fingerprint."""
 
     @property
+    def has_findings(self) -> bool:
+        """Whether one of `engines` is more than a note (`Outcome.is_note`)."""
+        return any(item.split(": ", 2)[1] != Outcome.SOME_VALUES.value for item in self.engines)
+
+    @property
     def in_place(self) -> bool:
         """Whether the Iceberg view has the name of the legacy view."""
         return self.name == self.target
@@ -174,7 +180,7 @@ class ImportPlan:
         rows = (
             (entry.name, entry.status.value, entry.problem and entry.problem.reason.value) for entry in self.entries
         )
-        limited = sum(bool(entry.engines) for entry in self.ready)
+        limited = sum(entry.has_findings for entry in self.ready)
         caption = f"{len(self.ready)} of {len(self.entries)} views are ready"
         if limited:
             caption += f", {limited} of them with findings for {self.options.reader_names}"
@@ -539,9 +545,10 @@ class Planner:
             new_row = row_with_view_columns(converted.row, view) if entry.in_place else converted.row
             self._store.put(entry.target, LoadedView(new_row, converted.metadata))
             findings = self._findings_of(new_row)
-            if self._options.strict and findings:
+            rejected = [item.text for item in findings if not item.outcome.is_note]
+            if self._options.strict and rejected:
                 self._store.remove(entry.target)
-                raise ConversionError(Reason.ENGINES, _describe_findings(findings))
+                raise ConversionError(Reason.ENGINES, _describe_findings(rejected))
         except ConversionError as error:
             return _refused(entry, error.problem)
         except MetastoreUnavailableError:
@@ -561,13 +568,13 @@ class Planner:
             columns=converted.columns,
             changes=tuple(dict.fromkeys((*converted.changes, *accepted))),
             storage_plan=None if converted.storage is None else converted.storage.action.value,
-            engines=findings,
+            engines=tuple(item.text for item in findings),
         )
 
-    def _findings_of(self, row: Row) -> tuple[str, ...]:
+    def _findings_of(self, row: Row) -> tuple[EngineFinding, ...]:
         """Return the findings for the readers; only Spark reads views of a REST catalog by the text of the row."""
         readers = [item for item in self._options.readers if self._target.is_metastore or item == SPARK]
-        return tuple(item.text for item in self._engines.check(row) if item.engine in readers)
+        return tuple(item for item in self._engines.check(row) if item.engine in readers)
 
 
 def _describe_findings(findings: Sequence[str]) -> str:

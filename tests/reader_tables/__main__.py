@@ -1,24 +1,29 @@
 """Generate the table of answers: what Hive and Spark return for the same expressions over the same files.
 
 python -m tests.reader_tables measure  run the expressions in both engines, or continue that (build/reader_tables)
+python -m tests.reader_tables alone    run one expression of each equal construct alone in Hive's vectorized execution
 python -m tests.reader_tables write    write hive_views/sql/engines/data/answers.json, and print what the rules say else
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyspark
 
+from hive_views.errors import SqlError
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.integration.hive.reader import VERSION, HiveReader, running
 from tests.reader_tables import writing
 from tests.reader_tables.engines import (
+    Answer,
     AnswerJournal,
     grouped_query,
     hive_rows,
@@ -36,19 +41,24 @@ VECTORIZED = {"hive.fetch.task.conversion": "none", "hive.vectorized.execution.e
 @contextmanager
 def engines(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[tuple[HiveReader, Any]]:
     """Start Hive's driver, with settings, and Spark over the files of one table."""
+    location = (directory / "t").as_uri()
+    with hive_with_table(directory, settings) as hive, session() as spark:
+        spark.sql("CREATE DATABASE k")
+        columns = ", ".join(f"{name} {kind}" for name, kind in schema().items())
+        spark.sql(f"CREATE TABLE {TABLE} ({columns}) USING PARQUET LOCATION '{location}'")
+        yield hive, spark
+
+
+@contextmanager
+def hive_with_table(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[HiveReader]:
+    """Start Hive's driver, with settings, over files that were written with its usual settings."""
     from tests.conftest import started
 
-    location = (directory / "t").as_uri()
-    with (
-        started(directory / "metastore", VERSION) as process,
-        running(directory / "hive", process.uri, settings) as hive,
-    ):
-        create(hive, location)
-        with session() as spark:
-            spark.sql("CREATE DATABASE k")
-            columns = ", ".join(f"{name} {kind}" for name, kind in schema().items())
-            spark.sql(f"CREATE TABLE {TABLE} ({columns}) USING PARQUET LOCATION '{location}'")
-            yield hive, spark
+    with started(directory / "metastore", VERSION) as process:
+        with running(directory / "writer", process.uri) as writer:
+            create(writer, (directory / "t").as_uri())
+        with running(directory / "hive", process.uri, settings) as hive:
+            yield hive
 
 
 def measure() -> None:
@@ -78,16 +88,37 @@ def measure() -> None:
         AnswerJournal("hive-vectorized", hive_rows(hive)).answer(answered, scalar_query)
 
 
+def measure_alone() -> None:
+    """Run one expression of each equal construct alone: Hive may not vectorize a query with others."""
+    chosen: dict[str, str] = {}
+    for comparison in writing.COMPARISONS[::2]:
+        descriptions = {item: known for item, known in _descriptions().items() if item in saved_questions()["scalar"]}
+        for question in writing.questions_of(comparison, descriptions, _answers()):
+            if question.verdict.outcome is None:
+                for signature in question.signatures:
+                    known = chosen.get(signature)
+                    chosen[signature] = min(known or question.text, question.text, key=_rank)
+    listed = sorted(set(chosen.values()), key=_rank)
+    print(len(listed), "expressions", flush=True)
+    with TemporaryDirectory() as directory, hive_with_table(Path(directory), VECTORIZED) as hive:
+        journal = AnswerJournal("hive-vectorized-alone", hive_rows(hive))
+        for item in listed:
+            journal.answer([item], scalar_query)
+
+
+def _rank(expression: str) -> tuple[bool, int, str]:
+    """Return the order in which expressions run: first those of floating-point numbers, which differ most often."""
+    return re.search(r"\b[df]2?\b", expression) is None, len(expression), expression
+
+
+def _answers() -> dict[str, dict[str, Answer]]:
+    return {way: recorded_answers(way) for way in writing.WAYS}
+
+
 def write() -> None:
     """Write the table from what the engines answered, and print what the rules say otherwise."""
-    answers = {way: recorded_answers(way) for way in ("hive", "hive-vectorized", "spark", "spark-ansi")}
-    descriptions: dict[str, Described] = {}
-    for kind, items in saved_questions().items():
-        for item in items:
-            if item in answers["hive"]:
-                descriptions[item] = described(
-                    QUERIES[kind]([item]) if kind in QUERIES else item, is_column=kind in QUERIES
-                )
+    answers = _answers()
+    descriptions = _descriptions()
     tables = {}
     for comparison in writing.COMPARISONS:
         table, left = writing.entries(comparison, writing.questions_of(comparison, descriptions, answers))
@@ -100,8 +131,23 @@ def write() -> None:
     )
 
 
-_COMMANDS = {"measure": measure, "write": write}
+@cache
+def _descriptions() -> dict[str, Described]:
+    """Return the constructs of what Hive answered."""
+    answered = recorded_answers("hive")
+    descriptions: dict[str, Described] = {}
+    for kind, items in saved_questions().items():
+        for item in items:
+            if item not in answered:
+                continue
+            with suppress(SqlError):  # a question of an older run that Hive refuses, too
+                query = QUERIES[kind]([item]) if kind in QUERIES else item
+                descriptions[item] = described(query, is_column=kind in QUERIES)
+    return descriptions
+
+
+_COMMANDS = {"measure": measure, "alone": measure_alone, "write": write}
 
 if __name__ == "__main__":
-    for command in sys.argv[1:] or ["measure", "write"]:
+    for command in sys.argv[1:] or ["measure", "alone", "write"]:
         _COMMANDS[command]()

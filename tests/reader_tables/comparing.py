@@ -19,6 +19,27 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.0")
 _BEYOND = re.compile(r"\+?\d{5}-\d\d-\d\d")
 _CAST = re.compile(r"^CAST\((.*) AS (?:\w+(?:\(.*\))?)\)$")
 
+_NOT_FINITE = "NaN and infinite numbers"
+_RANGE = "integers at the ends of the range of their type"
+_NUMBER_AS_TEXT = "texts of numbers with a fraction or an exponent"
+_EARLY = "fractions of seconds before 1970"
+LAST_DIGIT = "results of DOUBLE in their last digits"
+
+RARE = {
+    **dict.fromkeys(("'NaN'", "'Infinity'", "'-Infinity'"), _NOT_FINITE),
+    **dict.fromkeys(("127", "-128", "32767", "-32768", "2147483647", "-2147483648"), _RANGE),
+    **dict.fromkeys(("9223372036854775807", "-9223372036854775807"), _RANGE),
+    "1e300": "numbers beyond the range of integers",
+    **dict.fromkeys(("'1e3'", "'-3.5'"), _NUMBER_AS_TEXT),
+    "'2024-13-41'": "texts of dates that do not exist",
+    "'1969-12-31 23:59:58.5'": _EARLY,
+    "'9999-12-31'": "dates of the year 9999",
+    "'9999-12-31 00:00:00'": "dates of the year 9999",
+}
+"""What users call the values that rarely occur, without their casts."""
+_DIGITS_OF_DOUBLE = Decimal("1e-13")
+_SMALLEST = Decimal("1e-280")
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -38,6 +59,8 @@ class Verdict:
     error: str | None = None
     """The reader's error."""
     differences: tuple[Difference, ...] = ()
+    values: frozenset[str] = frozenset()
+    """The values that rarely occur, for `Outcome.SOME_VALUES`."""
 
 
 def compare(author: Sequence[Answer], reader: Sequence[Answer], types: Sequence[str]) -> Verdict | None:
@@ -61,6 +84,40 @@ def compare(author: Sequence[Answer], reader: Sequence[Answer], types: Sequence[
     if errors:
         return Verdict(Outcome.REFUSED if is_refusal(errors[0]) else Outcome.MAY_FAIL, errors[0])
     return Verdict(None)
+
+
+def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -> Verdict:
+    """Return a verdict that says so if the rows differ only where a column has a value that rarely occurs.
+
+    Args:
+        verdict: The verdict.
+        text: The expression.
+        kind: The type of its result.
+        has_key: Whether the number of a row tells the values of its columns.
+    """
+    if verdict.outcome is not Outcome.OTHER_ROWS or "AS varchar" in text or "AS char" in text:
+        return verdict  # a cast that cuts texts differs for all that are long enough
+    names = [name for name in dict.fromkeys(_COLUMN.findall(text)) if name in COLUMNS] if has_key else []
+    values: set[str] = set()
+    for difference in verdict.differences:
+        rare = sorted(filter(None, (RARE.get(_value(name, difference.row)) for name in names)))
+        if kind in ("double", "float") and _is_last_digit(difference):
+            rare = [LAST_DIGIT]
+        if not rare:
+            return verdict
+        if not values.intersection(rare):
+            values.add(rare[0])
+    return Verdict(Outcome.SOME_VALUES, verdict.error, verdict.differences, frozenset(values))
+
+
+def _is_last_digit(difference: Difference) -> bool:
+    try:
+        one, two = Decimal(difference.author), Decimal(difference.reader)
+    except InvalidOperation:
+        return False
+    if not (one.is_finite() and two.is_finite()):
+        return False
+    return abs(one - two) <= max(abs(one), _SMALLEST) * _DIGITS_OF_DOUBLE
 
 
 def _differences(author: list[str], reader: list[str], types: Sequence[str]) -> Iterator[Difference]:

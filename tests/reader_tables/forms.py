@@ -98,6 +98,28 @@ def casts() -> Iterator[str]:
     yield from (f"CAST({item} AS {kind})" for item, kind in product((*columns(FIRST), *_LITERALS), _CAST_TARGETS))
 
 
+def classes() -> Iterator[str]:
+    """Yield comparisons and calls with literals of the classes of `hive_views.sql.analysis.literals`."""
+    literals = {
+        "dt": ("'2024-02-29'", "'2023-12-31'"),
+        "ts": ("'2024-02-29'", "'2024-02-29 12:34:56'", "'2023-12-31 23:59:59.999'"),
+        **dict.fromkeys(("i", "l", "n", "d"), ("'10'", "'-7'", "'2.5'")),
+        "f": ("0.5", "2", "-2.5"),
+    }
+    for one, listed in literals.items():
+        yield from (f"{one} {operator} {literal}" for operator in ("=", "<", ">", "<=>") for literal in listed)
+        yield from (f"{literal} < {one}" for literal in listed)
+        yield f"{one} IN ({', '.join(listed)})"
+        yield f"{one} BETWEEN {listed[0]} AND {listed[1]}"
+    yield from (f"{name}('2024-02-29', {one})" for name, one in product(("datediff", "months_between"), ("dt", "ts")))
+    yield from (f"{name}({one}, '2024-02-29')" for name, one in product(("datediff", "months_between"), ("dt", "ts")))
+    yield from (f"months_between({one}, {other}2)" for one, other in product(("dt", "ts"), repeat=2))
+    yield from (f"pmod({one}, {divisor})" for one, divisor in product(("ti", "si", "i", "l", "n", "d"), (2, 7, 100)))
+    yield from (f"locate({text}, {one})" for text, one in product(("'a'", "'b'"), ("s", "v")))
+    yield from (f"repeat('*', {one})" for one in ("ti",))
+    yield from (f"CAST({one} AS decimal({size}))" for one, size in product("nm", ("12,1", "9,4", "30,8", "22,2")))
+
+
 def choices() -> Iterator[str]:
     """Yield choices between values of each pair of types, and of a column and a literal."""
     pairs = [*product(columns(FIRST), columns(SECOND)), *product(columns(FIRST), _LITERALS)]
@@ -210,6 +232,7 @@ def texts() -> Iterator[str]:
     functions = ("row_number()", "rank()", "dense_rank()", "lag({0})", "lead({0})", "first_value({0})")
     functions += ("last_value({0})", "percent_rank()", "cume_dist()", "ntile(3)", "lag({0}, 2)", "sum({0})", "max({0})")
     functions += ("avg({0})", "count({0})", "min({0})")
+    placed = ("ORDER BY {0} NULLS FIRST, id2 NULLS FIRST", "ORDER BY {0} DESC NULLS LAST, id2 NULLS LAST")
     inner = f"(SELECT id AS id2, g, {', '.join(columns(FIRST))} FROM k.t) w"
     frames = ("", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING")
     frames += (" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",)
@@ -222,6 +245,10 @@ def texts() -> Iterator[str]:
             yield from (
                 f"SELECT id2, {function.format(one)} OVER ({over}{frame}) AS r FROM {inner}" for frame in frames[1:]
             )
+    for order, kinds in zip(placed, (("i", "s", "n", "dt"), ("i",)), strict=True):
+        for one, function in product(kinds, (*functions, "lag({0}, 1, {0})", "lead({0}, 1)")):
+            over = f"PARTITION BY g {order}".format(one)
+            yield f"SELECT id2, {function.format(one)} OVER ({over}) AS r FROM {inner}"
     for one, two in product(columns(FIRST), columns(FIRST)):
         for operation in ("UNION ALL", "UNION", "INTERSECT", "EXCEPT"):
             yield f"SELECT {one} AS r FROM k.t WHERE id < 60 {operation} SELECT {two} FROM k.t WHERE id > 100"

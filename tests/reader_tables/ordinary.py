@@ -1,8 +1,7 @@
 """Ordinary views of analysts, which were written before anybody looked at the table of answers, in both engines.
 
 python -m tests.reader_tables.ordinary  runs the texts of `ordinary_hive.sql` and `ordinary_spark.sql` in Hive and Spark
-over the same Parquet files, or continues that, and writes tests/unit/sql/fixtures/ordinary_texts.json. The fixture of
-2026-11-30 is not of a whole run: it lacks 197 texts of Spark, and was written from the answers that were recorded.
+over the same Parquet files, or continues that, and writes tests/unit/sql/fixtures/ordinary_texts.json.
 """
 
 from __future__ import annotations
@@ -190,15 +189,17 @@ def _typed(value: str, kind: str) -> str:
 
 @contextmanager
 def engines(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[tuple[HiveReader, Any]]:
-    """Start Hive's driver, with settings, and Spark over the files of the tables."""
+    """Start Hive's driver, with settings, and Spark over the files of the tables.
+
+    The files are written with Hive's usual settings: vectorized execution writes other values for some literals.
+    """
     from tests.conftest import started
 
-    with (
-        started(directory / "metastore", VERSION) as process,
-        running(directory / "hive", process.uri, settings) as hive,
-    ):
-        create(hive, directory)
-        with session() as spark:
+    with started(directory / "metastore", VERSION) as process:
+        with running(directory / "writer", process.uri) as writer:
+            create(writer, directory)
+        with running(directory / "hive", process.uri, settings) as hive, session() as spark:
+            hive.query(f"USE {DATABASE}")
             spark.sql(f"CREATE DATABASE {DATABASE}")
             for table, columns in TABLES.items():
                 listed = ", ".join(f"{name} {kind}" for name, kind in columns.items())

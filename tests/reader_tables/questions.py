@@ -14,7 +14,7 @@ from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from tests.reader_tables import forms
 from tests.reader_tables.engines import DIRECTORY, grouped_query, scalar_query
-from tests.reader_tables.values import TABLE, schema
+from tests.reader_tables.values import KEY, TABLE, schema
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables({TABLE: schema()})
@@ -29,6 +29,8 @@ class Described:
     """The signatures of its constructs, as a text of each dialect."""
     types: tuple[str, ...]
     """The types of its columns in Spark; that of the last one only, for an expression."""
+    has_key: bool = False
+    """Whether the number of a row of its result tells the values of the columns."""
 
 
 def described(query: str, *, is_column: bool) -> Described:
@@ -36,7 +38,7 @@ def described(query: str, *, is_column: bool) -> Described:
     resolved = {dialect: resolve(parse_query(query, dialect), TABLES, "k") for dialect in (Dialect.HIVE, Dialect.SPARK)}
     types = tuple(column.type or "?" for column in resolved[Dialect.SPARK].output.columns)
     found = {dialect: _signatures(resolution) for dialect, resolution in resolved.items()}
-    return Described(found, types[-1:] if is_column else types)
+    return Described(found, types[-1:] if is_column else types, has_key=query.startswith(f"SELECT {KEY}, "))
 
 
 def _signatures(resolution: ResolvedQuery) -> frozenset[str]:
@@ -56,7 +58,7 @@ def questions() -> dict[str, list[str]]:
     """Return the expressions, the aggregates and the queries."""
     scalar = lambda item: is_valid(scalar_query([item]))  # noqa: E731
     grouped = lambda item: is_valid(grouped_query([item]))  # noqa: E731
-    listed = (*forms.operators(), *forms.casts(), *forms.choices(), *forms.formats())
+    listed = (*forms.operators(), *forms.casts(), *forms.choices(), *forms.formats(), *forms.classes())
     return {
         "scalar": _unique([*filter(scalar, listed), *forms.calls(scalar, _MOST_CALLS)]),
         "aggregate": _unique(forms.aggregates(grouped)),

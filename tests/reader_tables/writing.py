@@ -14,14 +14,16 @@ from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES
 from hive_views.sql.engines.answers import Direction
 from hive_views.sql.text.dialects import Dialect
-from tests.reader_tables.comparing import Verdict, compare, example
+from tests.reader_tables.comparing import Verdict, compare, example, with_rare_values
 from tests.reader_tables.engines import Answer
 from tests.reader_tables.questions import Described
 
 PATH = Path(__file__).parents[2] / "hive_views" / "sql" / "engines" / "data" / "answers.json"
 
-_SEVERITY = (None, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.REFUSED, Outcome.OTHER_ROWS)
+_SEVERITY = (None, Outcome.SOME_VALUES, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.REFUSED, Outcome.OTHER_ROWS)
 _LITERAL = re.compile(r"'|(?<!\w)\d|\b(?:true|NULL)\b")
+_CLASS = re.compile(r"'|number of FLOAT|\bn\b")
+"""A class of literals (`hive_views.sql.analysis.literals`), or a literal itself."""
 _SIZE_OF_TYPE = re.compile(r"\b(?:decimal|varchar|char)\([\d, ]+\)", re.IGNORECASE)
 """The digits of `decimal(10,2)` are no literal."""
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]")
@@ -44,7 +46,8 @@ class Comparison:
     """The ways in which the reader ran it."""
 
 
-_HIVE, _SPARK = ("hive", "hive-vectorized"), ("spark", "spark-ansi")
+_HIVE, _SPARK = ("hive", "hive-vectorized", "hive-vectorized-alone"), ("spark", "spark-ansi")
+WAYS = (*_HIVE, *_SPARK)
 COMPARISONS = (
     Comparison(Direction.SPARK_READS_HIVE, Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark",)),
     Comparison(Direction.SPARK_READS_HIVE_IN_ANSI_MODE, Dialect.HIVE, _HIVE, Dialect.SPARK, ("spark-ansi",)),
@@ -84,6 +87,7 @@ def questions_of(
         reader = [answers[way][text] for way in comparison.readers if text in answers[way]]
         verdict = compare(author, reader, described.types) if author and reader else None
         if verdict is not None:
+            verdict = with_rare_values(verdict, text, described.types[-1], has_key=described.has_key)
             usual = compare(author[:1], reader, described.types)
             is_vectorized = verdict.outcome is not None and usual is not None and usual.outcome is None
             yield Question(text, described.signatures[comparison.author], verdict, is_vectorized)
@@ -102,12 +106,12 @@ def entries(comparison: Comparison, questions: Iterable[Question]) -> tuple[dict
     outcomes: dict[str, Outcome | None] = {}
     for _ in range(_MOST_ROUNDS):
         equal = {item for item in by_pattern if outcomes.get(item) is None}
-        equal |= {item for item, outcome in outcomes.items() if outcome is None}
-        evidence = _evidence(every, equal)
+        evidence = _evidence(every, equal, equal | {item for item, outcome in outcomes.items() if outcome is None})
         found = {item: _outcome(listed) for item, listed in evidence.items()}
         if found == outcomes:
             break
         outcomes = found
+    equal |= {item for item, outcome in outcomes.items() if outcome is None}
     variable = {_name_and_count(item) for item, listed in evidence.items() if any(map(_has_columns_only, listed))}
     table = {
         item: _entry(comparison, listed)
@@ -127,7 +131,13 @@ def _is_measured(signature: str, listed: Iterable[Question], variable: Container
     """
     if " literal as " in signature:
         return False
-    is_literal = "constant" in signature or signature.partition("(")[0] in LITERALS_DECIDE or "void" in signature
+    is_literal = (
+        "constant" in signature
+        or "'" in signature
+        or "number of FLOAT" in signature
+        or signature.partition("(")[0] in LITERALS_DECIDE
+        or "void" in signature
+    )
     return is_literal or _name_and_count(signature) not in variable or any(map(_has_columns_only, listed))
 
 
@@ -140,15 +150,17 @@ def _has_columns_only(question: Question) -> bool:
     return _LITERAL.search(_SIZE_OF_TYPE.sub("", question.text)) is None
 
 
-def _evidence(questions: Iterable[Question], equal: Container[str]) -> dict[str, list[Question]]:
+def _evidence(
+    questions: Iterable[Question], by_pattern: Container[str], equal: Container[str]
+) -> dict[str, list[Question]]:
     """Return the questions that tell about a construct, since all others in them are equal."""
     evidence: defaultdict[str, list[Question]] = defaultdict(list)
     for question in questions:
-        others = [item for item in question.signatures if item not in equal]
-        if len(question.signatures) == 1:
-            evidence[next(iter(question.signatures))].append(question)
-        elif len(others) == 1:
-            evidence[others[0]].append(question)
+        for known in ((), by_pattern, equal):
+            others = [item for item in question.signatures if item not in known]
+            if len(others) == 1:
+                evidence[others[0]].append(question)
+                break
     return evidence
 
 
@@ -168,7 +180,9 @@ def _unexplained(questions: Iterable[Question], equal: Container[str]) -> list[Q
 def _entry(comparison: Comparison, listed: Sequence[Question]) -> Entry:
     outcome = _outcome(listed)
     alike = [question for question in listed if question.verdict.outcome is outcome]
-    return Entry(outcome, len(listed), None if outcome is None else _reason(comparison, alike))
+    values = sorted({value for question in alike for value in question.verdict.values})
+    only = f"only for {', '.join(values)}: " if values else ""
+    return Entry(outcome, len(listed), None if outcome is None else only + _reason(comparison, alike))
 
 
 def _reason(comparison: Comparison, alike: Sequence[Question]) -> str:

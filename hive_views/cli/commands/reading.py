@@ -650,10 +650,11 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
         _print_section("Engines", "which read the row, compared with its author's")
         for engine in ENGINES:
             findings = [finding for finding in details.engines if finding.engine == engine]
-            if not findings:
-                print_line(f"{_INDENT}{engine}: the same rows", style="dim")
+            if all(finding.outcome.is_note for finding in findings):
+                exception = ", except for some values" if findings else ""
+                print_line(f"{_INDENT}{engine}: the same rows{exception}", style="dim")
             for finding in findings:
-                print_line(f"{_INDENT}{finding.text}", style="yellow")
+                print_line(f"{_INDENT}{finding.text}", style="dim" if finding.outcome.is_note else "yellow")
         _print_settings(version)
     _print_section("History")
     _print_entries(details.history, _INDENT)

@@ -172,9 +172,9 @@ class ImportReport:
 
     @property
     def with_findings(self) -> int:
-        """The number of convertible views with a finding for one of the readers."""
+        """The number of convertible views with a finding for one of the readers that is more than a note."""
         return sum(
-            bool(entry.entry.engines)
+            entry.entry.has_findings
             for entry in self.entries
             if entry.outcome.reason is None and entry.entry.problem is None
         )
@@ -226,7 +226,10 @@ class ImportReport:
         return document
 
 
-_FROM_WORST = tuple(item.value for item in (Outcome.REFUSED, Outcome.OTHER_ROWS, Outcome.MAY_FAIL, Outcome.UNVERIFIED))
+_FROM_WORST = tuple(
+    outcome.value
+    for outcome in (Outcome.REFUSED, Outcome.OTHER_ROWS, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.SOME_VALUES)
+)
 
 
 def _worst_outcomes(findings: Iterable[str]) -> dict[str, str]:

@@ -10,18 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.analysis.literals import (
+    argument_literal,
+    compared_literal,
+    is_date,
+    is_never_null,
+    is_timestamp,
+)
 from hive_views.sql.parsing.syntax_tree import (
+    ADDED_BY_THE_PARSER,
     child_expressions,
     conjuncts,
     first_offsets_of,
     function_token,
     interval_unit,
     unwrapped,
+    without_additions,
 )
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.resolver.resolved import ResolvedQuery
@@ -74,6 +82,9 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 }
 """Operators whose operands are nodes of the tree. `<>` differs from `=` only by NOT, and so on."""
 
+_COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+"""Operators that compare their operands with each other."""
+
 _SILENT = (
     *(
         exp.Alias,
@@ -117,68 +128,17 @@ _WORDS = {
 """Words that sqlglot reads like others."""
 
 
+_OF_WINDOWS = frozenset(
+    "cume_dist dense_rank first_value lag last_value lead ntile percent_rank rank row_number".split()
+)
+"""Functions that only windows have."""
+
 _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
 
 
 def constructs(resolution: ResolvedQuery) -> Iterator[Construct]:
     """Yield the constructs of a query, in no particular order."""
     return _Reader(resolution).read()
-
-
-@dataclass(frozen=True)
-class TypeDifference:
-    """An operand that has another type in another engine, or an operator that it reads otherwise."""
-
-    types: tuple[str, str] | None
-    """The type in either engine; None if the trees differ."""
-    start: int
-    """Where the operand begins in the text, in characters."""
-
-
-def type_differences(resolution: ResolvedQuery, other: ResolvedQuery) -> Iterator[TypeDifference]:
-    """Yield where a text, resolved by the rules of two engines, has operands of different types."""
-    starts = first_offsets_of(resolution.tree)
-    stack = [(resolution.tree, other.tree)]
-    while stack:
-        one, two = stack.pop()
-        start = starts.get(id(one), 0)
-        is_renamed = {type(one), type(two)} in _ONE_FUNCTION
-        if type(one) is not type(two) and not is_renamed:
-            yield TypeDifference(None, start)
-            continue
-        types = (base(resolution.type_of(one) or UNKNOWN), base(other.type_of(two) or UNKNOWN))
-        is_same = types[0] == types[1] or (isinstance(one, _OF_ONE_TYPE) and UNKNOWN in types)
-        if _is_operand(one) and not is_same:
-            yield TypeDifference(types, start)
-        for name in ("this",) if is_renamed else {**one.args, **two.args}:
-            parts = [child_expressions(node.args.get(name)) for node in (one, two)]
-            if len(parts[0]) != len(parts[1]):
-                yield TypeDifference(None, start)
-            stack += zip(*parts, strict=False)
-
-
-_OF_ONE_TYPE = (exp.Cast, exp.Count, exp.Substring)
-"""Expressions that have the same type in both engines where it is not determined."""
-
-_ONE_FUNCTION = ({exp.Date, exp.Cast}, {exp.Date, exp.TryCast}, {exp.TimestampTrunc, exp.DateTrunc})
-"""The classes that sqlglot gives to one function in different dialects: `date(x)` and `trunc(x, 'MM')`."""
-
-
-def _is_operand(node: exp.Expr) -> bool:
-    """Return whether a node is a value whose type decides about another value: no column of a result, and no key."""
-    if not isinstance(node, exp.Condition) or isinstance(node, (exp.DataType, exp.Star)):
-        return False
-    parent = node.parent
-    if isinstance(node, exp.If) and isinstance(parent, exp.Case):
-        return False  # WHEN … THEN …, whose parts are operands
-    if isinstance(parent, exp.Alias):
-        parent = parent.parent
-    if isinstance(parent, exp.Select):
-        around = parent.parent
-        while isinstance(around, (exp.Subquery, exp.Paren)):
-            around = around.parent
-        return isinstance(around, (exp.SetOperation, exp.In))
-    return not isinstance(parent, (exp.Paren, exp.Group, exp.Ordered, exp.Interval, exp.DataType))
 
 
 _MAX_SAMPLE = 12
@@ -193,6 +153,11 @@ class _Reader:
         self._starts = first_offsets_of(resolution.tree)
 
     def read(self) -> Iterator[Construct]:
+        if self._tree.find(exp.Star) is not None:
+            types = [column.type or UNKNOWN for column in self._resolution.output.columns]
+            yield from (Construct(f"column({kind})", 0) for kind in {*map(base, types)} - _PLAIN)
+            if any(map(_is_array_of_texts, types)):
+                yield Construct("column(array of texts)", 0)
         compared: set[int] = set()
         """Where literals are that only a comparison has: their scale changes no row."""
         for node in self._tree.walk():
@@ -243,9 +208,11 @@ class _Reader:
         if kind is exp.Column:
             if node.name.lower() in _VIRTUAL_COLUMNS:
                 yield "a virtual column"
-            if not isinstance(node.parent, (exp.Select, exp.Alias)) or self._type(node) in _PLAIN:
-                return
-            yield f"column({self._type(node)})"
+            is_output = isinstance(node.parent, (exp.Select, exp.Alias))
+            if _is_array_of_texts(self._full_type(node)):
+                yield "column(array of texts)"
+            elif is_output and self._type(node) not in _PLAIN:
+                yield f"column({self._type(node)})"
         elif variant_key(node) is not None:
             yield "a path into a variant"
         elif kind is exp.Dot:
@@ -334,6 +301,13 @@ class _Reader:
     def _types(self, nodes: Iterable[exp.Expr]) -> str:
         return ",".join(map(self._type, nodes))
 
+    def _compared(self, nodes: list[exp.Expr]) -> str:
+        """Return the types of operands that are compared, with the classes of literals."""
+        first, *others = map(self._type, nodes)
+        right = [compared_literal(node, first) or kind for node, kind in zip(nodes[1:], others, strict=True)]
+        left = compared_literal(nodes[0], others[0]) if len(others) == 1 else None
+        return ",".join([left or first, *right])
+
     def _shared(self, nodes: Iterable[exp.Expr]) -> str:
         """Return the type that all values have; otherwise the types, as `different: …`."""
         full = {self._full_type(node) for node in nodes} - {"void"}
@@ -353,6 +327,22 @@ class _Reader:
             return sum(precision for precision, _ in sizes) + 1
         return max(precision - scale for precision, scale in sizes) + max(scale for _, scale in sizes) + 1
 
+    def _is_held(self, pair: tuple[exp.Expr, ...]) -> bool:
+        """Return whether one of two columns is a decimal that holds the values of the other, decimals or integers."""
+        sizes = [decimal(self._full_type(node)) for node in pair]
+        if sizes[0] is not None and sizes[1] is not None:
+            return (
+                max(size[0] - size[1] for size in sizes if size) + max(size[1] for size in sizes if size) < _MOST_DIGITS
+            )
+        for node, size in zip(pair, reversed(sizes), strict=True):
+            if size is not None:
+                literal = unwrapped(node.this if isinstance(node, exp.Alias) else node)
+                whole = size[0] - size[1]
+                if isinstance(literal, exp.Literal) and not literal.is_string:
+                    return literal.name.isdecimal() and len(literal.name) <= whole
+                return self._type(node) in INTEGERS and as_decimal(self._type(node))[0] <= whole
+        return False
+
     # -- Expressions -----------------------------------------------------------------------------------------------
 
     def _operator(self, node: exp.Expr) -> Iterator[str]:
@@ -362,12 +352,14 @@ class _Reader:
         if _is_negated_literal(node):
             return
         operands = [item for value in node.args.values() for item in child_expressions(value)]
-        types = self._types(operands)
+        types = self._compared(operands) if isinstance(node, _COMPARED) else self._types(operands)
         if name in ("/", "%", "div"):
             divisor = "by constant" if _is_nonzero(node.expression) else "by value"
             yield f"{name} {divisor}({types})"
             if divisor == "by value" and _is_under_choice(node):
                 yield "quotient in a condition"
+            elif divisor == "by value" and not _is_null_for_zero(node.expression):
+                yield f"quotient by a possible 0{'' if _is_output(node) else ' in a subquery'}"
         elif name in ("+", "-") and isinstance(node.this, _LENGTHS) and isinstance(node.expression, exp.Literal):
             yield f"{name} of a length({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
@@ -386,7 +378,7 @@ class _Reader:
         query = node.args.get("query")
         if query is None:
             for item in node.expressions:
-                yield f"in({self._type(node.this)},{self._type(item)})"
+                yield f"in({self._compared([node.this, item])})"
             return
         inner = query.unnest() if isinstance(query, exp.Subquery) else query
         columns = inner.selects if isinstance(inner, exp.Query) else []
@@ -417,7 +409,10 @@ class _Reader:
             if self._full_type(node.this) == self._full_type(node) != UNKNOWN:
                 return "cast to its own type"
         if target == "decimal" and source == "decimal":
-            return f"cast({self._full_type(node.this)} as {self._full_type(node)})"
+            sizes = [decimal(self._full_type(item)) or (0, 0) for item in (node.this, node)]
+            (digits, scale), (to_digits, to_scale) = sizes
+            is_wider = to_scale >= scale and to_digits - to_scale >= digits - scale
+            return f"cast(decimal as {'wider' if is_wider else 'narrower'} decimal)"
         if target == "string":
             source = self._type_in_text(node.this)
         return f"cast({source} as {target})"
@@ -444,12 +439,12 @@ class _Reader:
             if self._text.kinds[at - 1 : at] == [TokenType.DOT]:
                 yield f"database.{name}"
                 return
-        elif isinstance(node, _ADDED_BY_THE_PARSER):
+        elif isinstance(node, ADDED_BY_THE_PARSER):
             return  # a part of the call around it
         else:
             # The parser keeps no position; `function_token` is that of a call inside, as in `initcap(trim(x))`.
             name = _NAMES_WITHOUT_POSITION.get(type(node)) or node.sql_name().lower()
-        arguments = [self._argument(item) for value in node.args.values() for item in child_expressions(value)]
+        arguments = [without_additions(item) for value in node.args.values() for item in child_expressions(value)]
         values = [item for item in arguments if not isinstance(item, exp.Var)]
         distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
         flat = [inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])]
@@ -459,6 +454,8 @@ class _Reader:
             if name in ("coalesce", "nvl") and any(_is_quotient(inner) for item in flat for inner in item.walk()):
                 yield "coalesce of a quotient"
             return
+        if name in _OF_WINDOWS and node.find_ancestor(exp.Window) is not None:
+            return  # a part of the window's signature
         if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
             yield "a generator in the SELECT list"
             return
@@ -478,24 +475,22 @@ class _Reader:
         if name == "sort_array" and len(arguments) > 1:
             yield "sort_array with order"
             return
+        if name == "size" and len(flat) == 1 and is_never_null(flat[0]):
+            yield f"size(not null {self._type(flat[0])})"
+            return
         if name in LITERALS_DECIDE:
-            types = ",".join(
-                item.sql("hive")
-                if isinstance(item, (exp.Literal, exp.Neg)) or _is_negated_literal(item)
-                else self._type(item)
-                for item in flat
-            )
+            types = ",".join(argument_literal(name, item) or self._literal_or_type(item) for item in flat)
         else:
             kind = self._type_in_text if name in ("concat", "||") else self._type
-            types = ",".join("*" if isinstance(item, exp.Star) else kind(item) for item in flat)
+            types = ",".join(
+                "*" if isinstance(item, exp.Star) else argument_literal(name, item) or kind(item) for item in flat
+            )
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
 
-    def _argument(self, node: exp.Expr) -> exp.Expr:
-        """Return an argument as written, without the nodes that the parser put around it."""
-        while isinstance(node, _ADDED_BY_THE_PARSER) and "start" not in (node._meta or {}):
-            node = node.this
-        return node
+    def _literal_or_type(self, node: exp.Expr) -> str:
+        is_literal = isinstance(node, (exp.Literal, exp.Neg)) or _is_negated_literal(node)
+        return node.sql("hive") if is_literal else self._type(node)
 
     def _condition(self, node: exp.Expr) -> Iterator[str]:
         kind = self._type(node)
@@ -511,7 +506,9 @@ class _Reader:
             if len(sides[0]) != len(sides[1]):
                 yield f"{name}(?)"
             for pair in zip(*sides, strict=False):
-                yield f"{name}({self._shared(pair)})"
+                shared = self._shared(pair)
+                is_held = shared.startswith("different: ") and self._is_held(pair)
+                yield f"{name}(integers held by decimal)" if is_held else f"{name}({shared})"
             return
         if isinstance(node, exp.Subquery):
             around = node.parent
@@ -567,18 +564,22 @@ class _Reader:
         name = _name_of(function)
         if isinstance(function.args.get("this"), exp.Distinct):
             name += " distinct"
+        elif name in _OF_WINDOWS:
+            arguments = [item for value in function.args.values() for item in child_expressions(value)]
+            name += f"({self._types(arguments)})"
         order = node.args.get("order")
         frame = "; frame" if node.args.get("spec") is not None else ""
         if order is None:
             return f"over({name}{frame})"
-        return f"over({name}; order: {self._nulls(order.expressions)}{frame})"
+        placed = self._nulls(order.expressions, node.find_ancestor(exp.Select), has_aliases=False)
+        return f"over({name}; order: {placed}{frame})"
 
-    def _nulls(self, items: Iterable[exp.Expr]) -> str:
-        """Return whether an order says where NULL is."""
-        text, explicit = self._text, True
-        for item in items:
-            explicit = explicit and self._has_nulls(item)
-        return "explicit nulls" if explicit and text is not None else "default nulls"
+    def _nulls(self, items: Iterable[exp.Expr], select: exp.Expr | None, *, has_aliases: bool) -> str:
+        """Return whether an order says where NULL is, or has no NULL."""
+        placed = all(
+            self._has_nulls(item) or is_never_null(item.this, select, has_aliases=has_aliases) for item in items
+        )
+        return "explicit nulls" if placed else "default nulls"
 
     def _has_nulls(self, item: exp.Expr) -> bool:
         start = self._starts.get(id(item))
@@ -602,7 +603,72 @@ class _Reader:
         value = node.args.get("expression")
         if type(node) is exp.Limit and isinstance(value, exp.Literal) and value.name == "0":
             return
-        yield "limit" if order is None else f"limit; order: {self._nulls(order.expressions)}"
+        if order is None:
+            yield "limit"
+            return
+        ties = "" if self._is_unique(order.expressions, node.parent) else "; ties"
+        yield f"limit; order: {self._nulls(order.expressions, node.parent, has_aliases=True)}{ties}"
+
+    def _is_unique(self, items: list[exp.Expr], query: exp.Expr | None) -> bool:
+        """Return whether rows that are equal in an order are equal in all columns, or cannot be.
+
+        That holds if it has all columns of the result, or all keys of GROUP BY.
+        """
+        if not isinstance(query, exp.Select) or any(item.is_star for item in query.selects):
+            return False
+        if any(self._type(item.this) not in _ORDERED for item in items):
+            return False
+        keys = {_written(item.this) for item in items}
+        columns = [(item.alias.lower(), _written(unwrapped(item.unalias()))) for item in query.selects]
+        ordered = keys | {written for alias, written in columns if alias in keys}
+        if all(written in ordered or alias in ordered for alias, written in columns):
+            return True
+        group = query.args.get("group")
+        grouped = [] if group is None else group.expressions
+        has_sets = group is not None and any(
+            group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "all")
+        )
+        return bool(grouped) and not has_sets and all(_written(item) in ordered for item in grouped)
+
+
+_ORDERED = frozenset({*INTEGERS, "decimal", "string", "varchar", "boolean", "date", "timestamp"})
+"""Types that both engines order alike, apart from NULL."""
+
+
+def _written(node: exp.Expr) -> str:
+    """Return an expression in one spelling."""
+    return unwrapped(node).sql("hive").lower().replace("`", "")
+
+
+def _is_output(node: exp.Expr) -> bool:
+    """Return whether a value is an operand of a column of the outermost query, and of no aggregate."""
+    select = node.find_ancestor(exp.Select)
+    return (
+        select is not None
+        and select.find_ancestor(exp.Select, exp.With) is None
+        and not isinstance(node.find_ancestor(exp.AggFunc, exp.Window, exp.Select), (exp.AggFunc, exp.Window))
+        and not isinstance(
+            node.find_ancestor(exp.Order, exp.Group, exp.Where, exp.Having, exp.Join, exp.Select),
+            (
+                exp.Order,
+                exp.Group,
+                exp.Where,
+                exp.Having,
+                exp.Join,
+            ),
+        )
+    )
+
+
+def _is_null_for_zero(node: exp.Expr) -> bool:
+    """Return whether a divisor is written as `nullif(x, 0)`, so that it is never 0."""
+    node = unwrapped(node)
+    zero = node.expression if isinstance(node, exp.Nullif) else None
+    return isinstance(zero, exp.Literal) and zero.is_number and float(zero.name) == 0
+
+
+def _is_array_of_texts(kind: str) -> bool:
+    return kind.startswith(("array<string", "array<varchar", "array<char"))
 
 
 _VIRTUAL_COLUMNS = frozenset(
@@ -613,8 +679,7 @@ _VIRTUAL_COLUMNS = frozenset(
 
 _PLAIN = frozenset(
     """
-    bigint binary boolean date decimal double float int smallint string timestamp tinyint varchar void ?
-    array map struct
+    array bigint binary boolean date decimal double float int smallint string struct timestamp tinyint varchar void ?
     """.split()
 )
 """Types of columns that all engines return alike; `?` is the type of an expression, which has a construct itself."""
@@ -636,9 +701,6 @@ def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
 _LENGTHS = (exp.Length, exp.StrPosition)
 """Functions whose results are small, so that a literal added to them does not overflow."""
 
-_ADDED_BY_THE_PARSER = (exp.TsOrDsToDate, exp.TimeStrToTime)
-"""Nodes that the parser puts around arguments; where a text calls such a function, the node has a position."""
-
 _NAMES_WITHOUT_POSITION: dict[type[exp.Expr], str] = {
     exp.Quantile: "percentile",
     exp.ApproxQuantile: "percentile_approx",
@@ -648,7 +710,9 @@ _NAMES_WITHOUT_POSITION: dict[type[exp.Expr], str] = {
 
 
 def _name_of(node: exp.Expr) -> str:
-    return (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return (node.sql_name() if isinstance(node, exp.Func) else node.key).lower()
 
 
 def _is_negated_literal(node: exp.Expr) -> bool:
@@ -699,11 +763,7 @@ def _is_conjunct(node: exp.Expr | None) -> bool:
     return isinstance(parent, (exp.Where, exp.Having, exp.Join))
 
 
-_WRITTEN_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_WRITTEN_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")
-_WRITTEN = {"date": _WRITTEN_DATE, "timestamp": _WRITTEN_TIMESTAMP}
-_FIRST_YEAR = 1583
-"""The first year of which both engines have the same calendar."""
+_WRITTEN = {"date": is_date, "timestamp": is_timestamp}
 
 _LARGEST = {
     "tinyint": 2**7 - 1,
@@ -720,7 +780,7 @@ def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
     """Whether a literal is written as a value of a type, so that a cast to that type neither fails nor changes it."""
     written = literal.name
     if literal.is_string:
-        return target in _WRITTEN and _WRITTEN[target].fullmatch(written) is not None and _is_time(written)
+        return target in _WRITTEN and _WRITTEN[target](written)
     if target in _LARGEST and written.isdecimal():
         return int(written) <= _LARGEST[target]
     size, (whole, _, fraction) = decimal(kind), written.partition(".")
@@ -733,13 +793,6 @@ def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
 
 _EXACT_DIGITS = 15
 """The most digits that DOUBLE has for each decimal number."""
-
-
-def _is_time(written: str) -> bool:
-    try:
-        return datetime.fromisoformat(written[:19]).year >= _FIRST_YEAR
-    except ValueError:
-        return False
 
 
 _SUMS = (exp.Add, exp.Sub, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)

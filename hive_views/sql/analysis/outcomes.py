@@ -16,3 +16,11 @@ class Outcome(str, Enum):
     """A query fails on values for which the author's engine returns a result."""
     UNVERIFIED = "not verified"
     """It was not measured that the view returns its author's rows."""
+    SOME_VALUES = "other rows for some values"
+    """The view returns its author's rows, except where a table has values that rarely occur, which the finding names,
+    for example NaN. It is a note: no engine requirement and no strict import rejects a view for it."""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether no engine requirement and no strict import rejects a view for it."""
+        return self is Outcome.SOME_VALUES

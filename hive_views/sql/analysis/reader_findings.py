@@ -13,9 +13,10 @@ from functools import cache
 from operator import attrgetter
 
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.constructs import Construct, constructs, type_differences
+from hive_views.sql.analysis.constructs import Construct, constructs
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_rules import EQUAL, RULES, ReaderRule
+from hive_views.sql.analysis.type_differences import type_differences
 from hive_views.sql.engines.answers import Direction, answer
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolved import ResolvedQuery
@@ -133,9 +134,10 @@ def _equal() -> re.Pattern[str]:
 def _answer(author: Dialect, reader: Reader, signature: str) -> tuple[Outcome, str] | None:
     """Return what a reader does with a construct, and why; None if it returns the author's rows."""
     measured = answer(_direction(reader), signature) if author != reader.engine else None
+    is_different = measured is not None and measured.outcome not in (None, Outcome.SOME_VALUES.value)
     for pattern, rule in _rules(author, reader.engine):
         holds = (measured is None or not rule.if_not_measured) and (reader.ansi or not rule.ansi)
-        if holds and pattern.fullmatch(signature):
+        if holds and not (rule.outcome.is_note and is_different) and pattern.fullmatch(signature):
             return rule.outcome, rule.reason
     if author == reader.engine:
         return None

@@ -74,11 +74,12 @@ _PLAIN_PATTERN = r"(?:[A-Za-z0-9 -]|\[[A-Za-z-]+\])+"
 
 _ARITHMETIC = r"(?:[-+*/%]|div)(?: by (?:constant|value))?"
 
-_OTHER, _REFUSED, _MAY_FAIL, _UNVERIFIED = (
+_OTHER, _REFUSED, _MAY_FAIL, _UNVERIFIED, _SOME_VALUES = (
     Outcome.OTHER_ROWS,
     Outcome.REFUSED,
     Outcome.MAY_FAIL,
     Outcome.UNVERIFIED,
+    Outcome.SOME_VALUES,
 )
 
 _BY_ANYONE = (
@@ -91,12 +92,12 @@ _BY_ANYONE = (
 
 _IN_BOTH = (
     # -- The order of NULL
-    ("limit; order: default nulls", _OTHER, "ORDER BY with LIMIT, without NULLS FIRST or LAST: NULL comes last in "
-     "Hive and first in Spark, with DESC reversed"),
+    ("limit; order: default nulls(?:; ties)?", _OTHER, "ORDER BY with LIMIT, without NULLS FIRST or LAST: NULL comes "
+     "last in Hive and first in Spark, with DESC reversed"),
     (r"over\(.*; order: default nulls.*\)", _OTHER, "a window with ORDER BY without NULLS FIRST or LAST: NULL comes "
      "last in Hive and first in Spark, with DESC reversed"),
     ("limit", _UNVERIFIED, "LIMIT without ORDER BY"),
-    ("limit; order: explicit nulls", _UNVERIFIED, "LIMIT, if rows are equal in the order"),
+    ("limit; order: explicit nulls; ties", _UNVERIFIED, "LIMIT, if rows are equal in the order"),
     # -- Comparisons
     (_compared(_TEXT, "boolean"), _OTHER, "a boolean compared with a text: NULL in Hive"),
     (_compared(_TEXT, _DAY), _OTHER, "a date or timestamp compared with a text: texts such as '2024-02' differ"),
@@ -141,7 +142,7 @@ _IN_BOTH = (
     (r"concat_ws\(.*array.*\)", _OTHER, "concat_ws of an array: NULL becomes the text null in Hive"),
     (rf"(?:substr|substring)\({_TEXT},-\d+(?:,.*)?\)", _OTHER, "substr from the end: shorter texts differ"),
     (r"rlike pattern\(''\)", _OTHER, "RLIKE with an empty pattern: false in Hive"),
-    (r"pmod\(.*\)", _OTHER, "pmod with a negative divisor"),
+    (r"pmod\((?!\w+,n\)).*\)", _OTHER, "pmod with a negative divisor"),
     (r"split\((?:.*,)?''(?:,.*)?\)", _OTHER, "split at an empty text: a further empty text in Hive"),
     (r"[lr]pad\((?:.*,)?''(?:,.*)?\)", _OTHER, "lpad or rpad with an empty text: NULL in Hive"),
     (r"(?:length|char_length|character_length)\(char\)", _OTHER, "the length of CHAR: without blanks at the end in "
@@ -149,18 +150,34 @@ _IN_BOTH = (
     (r"trunc\((?:.*'(?:WEEK|week)'.*|week from .*)\)", _OTHER, "trunc to a week: NULL in Hive"),
     (rf"(?:year|month|day|dayofmonth|hour|minute|second|quarter|to_date|datediff|last_day)\(.*\b{_TEXT}\b.*\)", _OTHER,
      "a function of dates of a text: texts that are no date differ"),
-    (r"(?:avg|sum)\((?:double|float)\)|avg\(bigint(?: as double)?\)", _UNVERIFIED, "sum or avg of DOUBLE or FLOAT: "
-     "the last digit depends on the order of the rows"),
+    (r"(?:avg|sum)\((?:double|float)\)", _SOME_VALUES, "sum or avg of DOUBLE or FLOAT: the last digits depend on the "
+     "order of the rows, in each engine"),
+    (r"(?:min|max)\((?:double|float)\)", _SOME_VALUES, "min or max of DOUBLE or FLOAT, only with NaN: vectorized "
+     "execution of Hive"),
+    (r"avg\(bigint(?: as double)?\)", _UNVERIFIED, "avg of BIGINT: its sum overflows in Hive"),
     (_compared("char", _TEXT), _OTHER, "CHAR compared with a text: Spark and Hive compare blanks at the end "
      "differently"),
-    (_compared("(?:double|float)", _NUMBER), _OTHER, "DOUBLE or FLOAT compared with a number: NaN in vectorized "
-     "execution of Hive"),
+    (_compared("(?:double|float)", f"(?:{_NUMBER}|number of FLOAT)"), _SOME_VALUES, "DOUBLE or FLOAT compared with a "
+     "number, only for NaN and -0.0: vectorized execution and joins of Hive"),
     (r"round\(decimal,.*\)", _UNVERIFIED, "round of a DECIMAL: the scale differs with more digits than it has"),
     (r"unix_timestamp\(.*\)|extract\(second from timestamp\)", _OTHER, "fractions of seconds"),
     (rf"-\({_DAY},{_DAY}\)", _OTHER, "the difference of two dates: an interval, and other days before 1582"),
-    (r"date_format\(.*'.*[Eu].*'\)", _OTHER, "the day of the week of a date before 1582"),
+    (r"date_format\(.*'.*[Eu].*'\)", _SOME_VALUES, "the day of the week, only of dates before 1582-10-15"),
     (r"unhex\(.*\)", _OTHER, "unhex of a text that is no hexadecimal number"),
-    (rf"abs\({_INTEGER}\)", _OTHER, "abs of the smallest integer"),
+    (r"(?:union|intersect|except) distinct\((?:double|float)\)", _UNVERIFIED, "different rows of DOUBLE or FLOAT: NaN "
+     "and -0.0"),
+    (r"weekofyear\(.*\)", _UNVERIFIED, "weekofyear: some dates differ"),
+    (r"column\(map\)", _OTHER, "a map from Parquet files: NULL becomes an empty map in vectorized execution of Hive"),
+    (r"column\(array of texts\)", _SOME_VALUES, "an array of texts from Parquet files, only of one empty text: an "
+     "empty array in vectorized execution of Hive"),
+    (rf"abs\({_INTEGER}\)", _SOME_VALUES, "abs, only of the smallest integer of the type"),
+    (rf"cast\({_TEXT} as {_INTEGER}\)", _SOME_VALUES, "a cast of a text to an integer, only for numbers with blanks "
+     "around them: NULL in vectorized execution of Hive"),
+    (r"bround\((?:double|float)(?:,.*)?\)", _SOME_VALUES, "bround, only of NaN: NULL in vectorized execution of Hive"),
+    ("quotient by a possible 0", _SOME_VALUES, "a quotient, only for a divisor of 0, if another view or query compares "
+     "the column with NULL: Hive's optimizer does not take it for NULL"),
+    ("quotient by a possible 0 in a subquery", _UNVERIFIED, "a quotient by a possible 0 that the query around it, or "
+     "an aggregate, may compare with NULL"),
     (r"cast\(\w+ literal as (?!string).*\)", _UNVERIFIED, "a cast of a number that is no value of the type"),
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
     ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is "
@@ -187,13 +204,12 @@ _IN_BOTH_IF_NOT_MEASURED = (
 _IN_HIVE = (
     (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
      "a choice between a text or FLOAT and another type: the type differs"),
-    (_compared(_TEXT, "(?:bigint|decimal)"), _REFUSED, "BIGINT or DECIMAL compared with a text "
-     "(hive.strict.checks.type.safety)"),
+    (_compared(rf"(?:{_TEXT}|'integer'|'fraction')", "(?:bigint|decimal)"), _REFUSED, "BIGINT or DECIMAL compared with "
+     "a text (hive.strict.checks.type.safety)"),
     (_compared("bigint", "(?:double|float)"), _REFUSED, "BIGINT compared with DOUBLE or FLOAT "
      "(hive.strict.checks.type.safety)"),
     (r"quotient in a condition|is null\(quotient\)|coalesce of a quotient", _OTHER, "a quotient in IS NULL, coalesce, "
      "CASE, IF or a filter: Hive's optimizer does not take it for NULL where the divisor is 0"),
-    (r"/ by value\(.*\)|% by value\(.*\)", _UNVERIFIED, "a quotient whose divisor may be 0"),
     ("div by value.*", _MAY_FAIL, "DIV by 0"),
     (rf"cast\({_TEXT} as {_DAY}\)", _OTHER, "a cast of a text to a date or timestamp: texts such as '2024-02' differ"),
     ("derived table without alias", _REFUSED, "a derived table without alias"),
@@ -221,15 +237,23 @@ _IN_HIVE_IF_NOT_MEASURED = (
 )  # fmt: skip
 
 _IN_ANSI_MODE = (
-    (r"(?:/|%|div) by value.*", "a divisor of 0: NULL in Hive, an error in Spark's ANSI mode"),
+    (r"(?:/|%|div) by value.*", "a divisor of 0", "NULL"),
     (rf"[-+*]\({_INTEGER},{_INTEGER}\)|negative\({_INTEGER}\)|abs\({_INTEGER}\)|sum\(bigint\)",
-     "integers that overflow: an error in Spark's ANSI mode"),
-    (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", "a cast of a text that is no value of the type: NULL in Hive, an "
-     "error in Spark's ANSI mode"),
+     "integers that overflow", None),
+    (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", "a cast of a text that is no value of the type", "NULL"),
     (rf"cast\({_NUMBER} as (?:tinyint|smallint|int)\)|cast\((?:double|float) as bigint\)|cast\(.* as decimal.*\)",
-     "a cast of a number that the type cannot hold: an error in Spark's ANSI mode"),
-    (r"\[\]\(array.*\)", "an element beyond the end of an array: NULL in Hive, an error in Spark's ANSI mode"),
+     "a cast of a number that the type cannot hold", None),
+    (r"\[\]\(array.*\)", "an element beyond the end of an array", "NULL"),
 )  # fmt: skip
+"""Constructs that fail in Spark's ANSI mode, with the cause, and the value that they have without it, if it is one."""
+
+
+def _ansi_reason(cause: str, value: str | None, place: str = "") -> str:
+    return f"{cause}: {f'{value}{place}, ' if value else ''}an error in Spark's ANSI mode"
+
+
+ANSI_ERRORS = tuple((signature, _ansi_reason(cause, value)) for signature, cause, value in _IN_ANSI_MODE)
+"""Patterns of constructs that only Spark's ANSI mode fails on, with the reasons."""
 
 _IN_SPARK_IF_NOT_MEASURED = (
     (rf"(?:case|coalesce|nvl|ifnull)\(different: (?!{_TEXTS}\)).*(?:string|varchar|char|float).*\)", _OTHER,
@@ -263,7 +287,10 @@ RULES: tuple[ReaderRule, ...] = (
     *_of(SPARK, HIVE, _IN_HIVE_IF_NOT_MEASURED, if_not_measured=True),
     *_of(SPARK, HIVE, _IN_BOTH),
     *_of(SPARK, HIVE, _IN_BOTH_IF_NOT_MEASURED, if_not_measured=True),
-    *(ReaderRule(signature, HIVE, SPARK, _MAY_FAIL, reason, ansi=True) for signature, reason in _IN_ANSI_MODE),
+    *(
+        ReaderRule(signature, HIVE, SPARK, _MAY_FAIL, _ansi_reason(cause, value, " in Hive"), ansi=True)
+        for signature, cause, value in _IN_ANSI_MODE
+    ),
     *_of(HIVE, SPARK, _IN_SPARK, _IN_BOTH),
     *_of(HIVE, SPARK, _IN_SPARK_IF_NOT_MEASURED, _IN_BOTH_IF_NOT_MEASURED, if_not_measured=True),
 )
@@ -280,11 +307,13 @@ EQUAL: tuple[str, ...] = (
     r"lateral view (?:outer )?(?:explode|posexplode)",
     r"(?:explode|posexplode)\((?:array|map).*\)",
     "scalar subquery of an aggregate",
-    r"column\(char\)|field",
+    r"column\((?:char|map|array of texts)\)|field",
+    r"limit; order: explicit nulls",
     # -- Conditions
     r"and\(boolean,boolean\)|not\(boolean\)|is true\(boolean\)",
     r"(?:is null|isnull|isnotnull)\(.*\)",
     rf"{_COMPARED}\({_EXACT},{_EXACT}\)",
+    "quotient by a possible 0.*",
     rf"{_COMPARED}\({_TEXT},{_TEXT}\)",
     rf"{_COMPARED}\((?:date,date|timestamp,timestamp|boolean,boolean)\)",
     rf"between constants\((?:{_EXACT},{_EXACT},{_EXACT}|{_TEXT},{_TEXT},{_TEXT})\)",

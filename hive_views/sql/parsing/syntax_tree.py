@@ -211,3 +211,14 @@ def function_token(text: Text, node: exp.Expr) -> int | None:
 
 
 _NO_FUNCTION = (exp.Binary, exp.Connector, exp.Cast, exp.Case, exp.Interval, exp.Subquery, exp.Predicate)
+
+
+ADDED_BY_THE_PARSER = (exp.TsOrDsToDate, exp.TimeStrToTime)
+"""Nodes that the parser puts around arguments; where a text calls such a function, the node has a position."""
+
+
+def without_additions(node: exp.Expr) -> exp.Expr:
+    """Return an expression without the nodes that the parser puts around arguments in one of the dialects."""
+    while isinstance(node, ADDED_BY_THE_PARSER) and "start" not in (node._meta or {}):
+        node = node.this
+    return node

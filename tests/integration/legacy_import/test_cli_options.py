@@ -295,3 +295,19 @@ def test_strict_run_refuses_views_with_findings(cli, add, sales, tmp_path):
     assert cli("--json", "import", "report", f"{plan}.journal").json["counts"] == strict["counts"]
     # The plan can still be run without --strict, with a journal of its own.
     assert cli("--json", "import", "run", plan, "-j", str(tmp_path / "second")).json["counts"] == {"converted": 3}
+
+
+def test_note_is_listed_and_refuses_nothing(cli, add, sales, tmp_path):
+    query = f"select sum(cast(`orders`.`id` as double)) as `total` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "total", query, query, [("total", "double")]))
+    plan = str(tmp_path / "plan.json")
+    planned = cli("--json", "import", "plan", sales, "--strict", "-o", plan).json
+    assert planned["engines"] == {"spark": {"other rows for some values": 1}}
+    [note] = planned["views"][0]["engines"]
+    assert note.startswith("spark: other rows for some values: sum or avg of DOUBLE")
+    lines = cli("import", "plan", sales, "--strict", COLUMNS="1000").out.splitlines()
+    assert "1 of 1 convertible" in lines
+    assert any(line.startswith("spark: 1 other rows for some values, for example ") for line in lines)
+    assert cli("--json", "import", "run", plan).json["counts"] == {"converted": 1}
+    shown = cli("show", f"{sales}.total", "--engines", COLUMNS="1000").out
+    assert "spark: the same rows, except for some values" in shown

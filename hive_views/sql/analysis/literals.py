@@ -1,0 +1,159 @@
+"""Classes of literals that decide what an engine returns, as parts of the signatures of constructs.
+
+For example `'date'` stands for a text that is written as an existing date, and `n` for a positive integer: what holds
+for some of them holds for all, so that the table of answers has one entry for the class.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from sqlglot import exp
+
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,8})")
+_FRACTION = re.compile(r"-?(?:0|[1-9]\d{0,8})\.\d{0,3}[1-9]")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")
+_FIRST_YEAR = 1583
+"""The first year of which both engines have the same calendar."""
+_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "decimal", "double", "float"})
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 _.,:;#*@/+-]+")
+_LARGEST_SIZE = 1000
+_EXACT_FLOAT = 64
+"""Numbers below 2 ** 17 that are multiples of 1 / 64 are values of FLOAT."""
+
+# ruff: noqa: SIM905 (long lists of words)
+_OF_SIZES = frozenset("lpad rpad repeat space locate substring_index left right pmod translate split_part".split())
+"""Functions for which all positive integers, all negative ones, and all usual texts are alike."""
+_OF_DATES = frozenset(
+    """
+    add_months date_add date_sub datediff day dayofmonth dayofweek last_day month months_between quarter to_date
+    weekofyear year
+    """.split()
+)
+"""Functions that read a text as a date."""
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is written as a date, or timestamp, that both engines have."""
+    try:
+        return datetime.fromisoformat(text[:19]).year >= _FIRST_YEAR
+    except ValueError:
+        return False
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is written as an existing date."""
+    return _DATE.fullmatch(text) is not None and is_time(text)
+
+
+def is_timestamp(text: str) -> bool:
+    """Return whether a text is written as an existing timestamp."""
+    return _TIMESTAMP.fullmatch(text) is not None and is_time(text)
+
+
+def compared_literal(literal: exp.Expr, other: str) -> str | None:
+    """Return the class of a literal that is compared with a value of a type; None if only its type decides."""
+    if isinstance(literal, exp.Neg):
+        literal = literal.this
+    if not isinstance(literal, exp.Literal):
+        return None
+    text = literal.name
+    if not literal.is_string:
+        return "number of FLOAT" if other == "float" and _is_exact(text) else None
+    if other in _NUMBERS and _INTEGER.fullmatch(text):
+        return "'integer'"
+    if other in _NUMBERS and _FRACTION.fullmatch(text):
+        return "'fraction'"
+    if other in ("date", "timestamp") and is_date(text):
+        return "'date'"
+    if other in ("date", "timestamp") and is_timestamp(text):
+        return "'timestamp'"
+    return None
+
+
+def _is_exact(number: str) -> bool:
+    try:
+        scaled = float(number) * _EXACT_FLOAT
+    except ValueError:
+        return False
+    return scaled == int(scaled) and scaled < 2**23
+
+
+def argument_literal(function: str, literal: exp.Expr) -> str | None:
+    """Return the class of a literal as an argument of a function; None if the function has no such classes."""
+    negative = isinstance(literal, exp.Neg)
+    inner = literal.this if isinstance(literal, exp.Neg) else literal
+    if not isinstance(inner, exp.Literal):
+        return None
+    if inner.is_string:
+        if function in _OF_DATES and is_date(inner.name):
+            return "'date'"
+        return "'text'" if function in _OF_SIZES and _PLAIN_TEXT.fullmatch(inner.name) else None
+    if function in _OF_SIZES and inner.name.isdecimal() and 0 < int(inner.name) <= _LARGEST_SIZE:
+        return "-n" if negative else "n"
+    return None
+
+
+_NOT_NULL = (exp.Count, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+"""Calls that return no NULL."""
+
+
+def is_never_null(node: exp.Expr, select: exp.Expr | None = None, *, has_aliases: bool = False) -> bool:
+    """Return whether an expression has a value in each row.
+
+    Args:
+        node: The expression.
+        select: The SELECT whose ORDER BY has it, whose WHERE clause counts.
+        has_aliases: Whether it may name an alias of that SELECT.
+    """
+    if isinstance(node, (exp.Paren, exp.Alias)):
+        return is_never_null(node.this, select, has_aliases=has_aliases)
+    if isinstance(node, (exp.Literal, exp.Array, *_NOT_NULL)):
+        return True
+    if isinstance(node, exp.Window):
+        return isinstance(node.this, _NOT_NULL)
+    if isinstance(node, exp.Coalesce):
+        return any(is_never_null(item, select) for item in (node.this, *node.expressions))
+    if isinstance(node, exp.Case):
+        results = [item.args["true"] for item in node.args["ifs"]]
+        default = node.args.get("default")
+        return default is not None and all(is_never_null(item, select) for item in (*results, default))
+    if isinstance(node, exp.Column) and isinstance(select, exp.Select):
+        name = node.name.lower()
+        aliased = next((item for item in select.selects if not node.table and item.alias.lower() == name), None)
+        if has_aliases and isinstance(aliased, exp.Alias):
+            return is_never_null(aliased.this, select)
+        where = select.args.get("where")
+        return (
+            where is not None
+            and not _has_sets(select)
+            and any(_excludes_null(item, node) for item in _conjuncts(where.this))
+        )
+    return False
+
+
+def _has_sets(select: exp.Select) -> bool:
+    """Return whether GROUP BY makes rows with NULL for keys."""
+    group = select.args.get("group")
+    return group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "all"))
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    return [*_conjuncts(node.this), *_conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def _excludes_null(condition: exp.Expr, column: exp.Column) -> bool:
+    """Return whether a condition holds only for rows in which a column has a value."""
+    if isinstance(condition, exp.Not):
+        inner = condition.this.this if isinstance(condition.this, exp.Paren) else condition.this
+        return isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and inner.this == column
+    if isinstance(condition, _COMPARISONS):
+        return column in (condition.this, condition.expression)
+    return isinstance(condition, (exp.Between, exp.In)) and condition.this == column
