@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -399,17 +400,18 @@ def _expand_struct(
     context: ResolutionContext, item: exp.Column, scope: Scope, block: QueryBlock, output: Scope
 ) -> None:
     """Replace the star of a struct by its fields."""
-    if item.this.args.get("except_") or item.this.args.get("except"):
-        raise context.fail("EXCEPT after the star of a struct is not supported: list the fields", item)
-    *parts, _ = item.parts
+    *parts, star = item.parts
     struct, text, type_text = dotted_value(context, parts, Environment((scope,), block.outer))
     fields = hive_types.written_fields(type_text) if type_text is not None else None
     if struct is None or fields is None:
         name = ".".join(part.name for part in parts)
         raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
     columns: StarColumns = []
+    excluded = _excluded_fields(context, star, [spelled.lower() for spelled, _ in fields])
     for spelled, field_type in fields:
         name = spelled.lower()
+        if name in excluded:
+            continue
         column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
         context.bound.select_items[column] = item
@@ -418,6 +420,19 @@ def _expand_struct(
         written = f"{text}.{context.quote(spelled if block.keeps_spelling else name)}"
         columns.append((written, written, column))
     _write_star(context, item, columns)
+
+
+def _excluded_fields(context: ResolutionContext, star: exp.Expr, fields: Sequence[str]) -> set[str]:
+    """Return the fields that `s.* EXCEPT (…)` omits, in lower case; they must be fields, and others must stay."""
+    excluded: set[str] = set()
+    for item in star.args.get("except_") or star.args.get("except") or ():
+        name = item.name.lower()
+        if len(getattr(item, "parts", (item,))) > 1 or fields.count(name) != 1 or name in excluded:
+            raise context.fail(f"EXCEPT after the star of a struct: '{item.name}' is not one of its fields", item, name)
+        excluded.add(name)
+    if len(excluded) == len(fields):
+        raise context.fail("EXCEPT leaves no field of the struct", star)
+    return excluded
 
 
 def _written(context: ResolutionContext, table: str | None, name: str) -> str:
