@@ -99,6 +99,13 @@ def test_invalid_partition_statement_is_rejected(run, by_day, sql, reason):
     assert shown(run) == ["day=2026-01-01", "day=2026-01-02"]
 
 
+@pytest.mark.parametrize("spec", ["day=2026-01-03", ["day"], [("day",)], [{"day": "2026-01-03", "id": "1"}]])
+def test_what_is_no_partition_is_rejected(catalog, by_day, spec):
+    for method in (catalog.partitions.add, catalog.partitions.drop, catalog.partitions.list):
+        with pytest.raises(InvalidViewError, match="is no partition: name values by column, such as {'day': 'value'}"):
+            method(by_day, spec)
+
+
 def test_drop_missing_partition_with_if_exists_does_nothing(run, by_day):
     assert run("ALTER VIEW by_day DROP IF EXISTS PARTITION (day='2026-01-03')").kind == "absent"
     assert run("ALTER VIEW by_day DROP PARTITION (day='2026-01-01')").rows == (("day=2026-01-01",),)
