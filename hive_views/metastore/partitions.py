@@ -218,7 +218,7 @@ def checked_values(
     """
     keys = dict(row.partition_keys)
     pairs = list(spec.items()) if isinstance(spec, Mapping) else list(spec)
-    if isinstance(spec, str) or any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+    if isinstance(spec, str) or any(isinstance(pair, (str, Mapping)) or len(pair) != 2 for pair in pairs):
         example = dict.fromkeys(keys or ("column",), "value")
         raise InvalidViewError(str(row.name), f"{spec!r} is no partition: name values by column, such as {example}")
     names = [name.lower() for name, _ in pairs]
