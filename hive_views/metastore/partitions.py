@@ -218,7 +218,7 @@ def checked_values(
     """
     keys = dict(row.partition_keys)
     pairs = list(spec.items()) if isinstance(spec, Mapping) else list(spec)
-    if isinstance(spec, str) or any(isinstance(pair, (str, Mapping)) or len(pair) != 2 for pair in pairs):
+    if not all(map(_is_pair, pairs)):
         example = dict.fromkeys(keys or ("column",), "value")
         raise InvalidViewError(str(row.name), f"{spec!r} is no partition: name values by column, such as {example}")
     names = [name.lower() for name, _ in pairs]
@@ -242,6 +242,10 @@ def checked_values(
             raise InvalidViewError(str(row.name), f"{value!r} is no value for the partition column {name} {keys[name]}")
         checked[name] = stored
     return {name: checked[name] for name in keys if name in checked}
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2
 
 
 def canonical(value: object, kind: str) -> str | None:
