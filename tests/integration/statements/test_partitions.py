@@ -102,7 +102,7 @@ def test_invalid_partition_statement_is_rejected(run, by_day, sql, reason):
 @pytest.mark.parametrize("spec", ["day=2026-01-03", ["day"], [("day",)], [{"day": "2026-01-03", "id": "1"}]])
 def test_what_is_no_partition_is_rejected(catalog, by_day, spec):
     for method in (catalog.partitions.add, catalog.partitions.drop, catalog.partitions.list):
-        with pytest.raises(InvalidViewError, match="is no partition: name values by column, such as {'day': 'value'}"):
+        with pytest.raises(InvalidViewError, match="is no partition: name values by column"):
             method(by_day, spec)
 
 
