@@ -14,7 +14,7 @@ from tests.integration.materialized.conftest import LAYOUTS, rows
 from tests.integration.materialized.duck_engine import DuckEngine
 
 STEP = 1 if os.environ.get("HIVE_VIEWS_EVERY_KILL") else 13
-FIRST = {"registered": 0, "attached": 4, "table": 8}
+FIRST = {"registered": 0, "attached": 4, "table": 11}
 """The first point of each layout: the layouts are killed at different points."""
 
 
