@@ -167,6 +167,13 @@ def _has_types_in_text(row: Row) -> bool:
     )
 
 
+def _has_timestamps(row: Row) -> bool:
+    keys = {name for name, _ in row.partition_keys}
+    return any(
+        re.search(r"\btimestamp\b(?!:| with)", kind.lower()) for name, kind, _ in row.columns if name.lower() not in keys
+    )
+
+
 _CLASSES_OF_SPARK = (
     *("org.apache.hadoop.hive.serde2.", "org.apache.hadoop.hive.ql.io.", "org.apache.hadoop.mapred."),
     *("org.apache.parquet.", "parquet.hive."),
@@ -360,6 +367,14 @@ TABLE_RULES = (
         is_relative=True,
     ),
     TableRule(
+        SPARK,
+        Outcome.SOME_VALUES,
+        "an ORC or Parquet table with columns of type TIMESTAMP: Spark cuts nanoseconds to microseconds",
+        "Spark 4.1.4, Hive 4.1.0",
+        lambda row: is_read_by_hive_classes(row) and row.input_format in (ORC, PARQUET) and _has_timestamps(row),
+        is_relative=True,
+    ),
+    TableRule(
         HIVE_ENGINE,
         Outcome.REFUSED,
         "an Iceberg table: Hive needs Iceberg's storage handler, and the table property engine.hive.enabled=true",
@@ -375,7 +390,7 @@ def spark_findings(rows: Iterable[Row]) -> tuple[EngineFinding, ...]:
         item
         for row in rows
         for item in table_findings(row)
-        if item.engine == SPARK and item.outcome is not Outcome.UNVERIFIED
+        if item.engine == SPARK and item.outcome not in (Outcome.UNVERIFIED, Outcome.SOME_VALUES)
     )
 
 

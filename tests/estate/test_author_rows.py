@@ -21,15 +21,12 @@ from tests.estate.rows import stable
 pytestmark = pytest.mark.extended
 
 WITHOUT_FINDING = {
-    "hive_views.all_types": "a timestamp with nanoseconds, which Spark cuts to microseconds",
     "spark_views.sql_function": "its SQL function cannot be called in any session with this metastore's old client",
 }
-"""Views without the author's rows and without a finding, with the reason.
-
-docs/limits.md states those that only files show.
-"""
+"""Views without the author's rows and without a finding, with the reason, which docs/limits.md states."""
 
 EXPLANATIONS = {
+    "hive_views.all_types": "other rows for some values: it reads hive_tables.all_types, an ORC or Parquet table with",
     "hive_views.case_types": "refused: column b is decimal(2,1), and Spark computes decimal(11,1)",
     "hive_views.char_types": "other rows: cast(int as char): ",
     "hive_views.functions": "other rows: hash, soundex, initcap",

@@ -109,7 +109,7 @@ def test_delimiter_of_collections(kind: str, serde: dict[str, str], is_found: bo
         (TEXT, "string", False),
         (("org.apache.hadoop.mapred.SequenceFileInputFormat", "", TEXT[2]), "timestamp", True),
         ((*TEXT[:2], "org.apache.hadoop.hive.serde2.OpenCSVSerde"), "timestamp", False),
-        (ORC, "timestamp", False),
+        (ORC, "date", False),
     ],
 )
 def test_types_that_are_written_as_text(formats: tuple[str, str, str], kind: str, is_found: bool) -> None:
@@ -148,7 +148,7 @@ def test_tables_that_spark_may_read_otherwise_are_not_unreadable() -> None:
         ("array<struct<u:uniontype<int,string>>>", ["refused"]),
         ("timestamp with local time zone", ["refused"]),
         ("map<string,timestamp with local time zone>", ["refused"]),
-        ("timestamp", []),
+        ("date", []),
         ("interval_day_time", []),
     ],
 )
@@ -172,3 +172,26 @@ def test_serdes_that_spark_lacks_are_in_none_of_its_jars() -> None:
             classes.update(archive.namelist())
     assert "org/apache/hadoop/hive/serde2/OpenCSVSerde.class" in classes
     assert [name for name in MISSING_SERDES if f"{name.replace('.', '/')}.class" in classes] == []
+
+
+@pytest.mark.parametrize(
+    ("formats", "kind", "parameters", "is_found"),
+    [
+        (ORC, "timestamp", {}, True),
+        (PARQUET, "array<struct<at:timestamp>>", {}, True),
+        (PARQUET, "struct<timestamp:int>", {}, False),
+        (ORC, "date", {}, False),
+        (ORC, "timestamp", PROVIDER, False),
+        (TEXT, "timestamp", {}, False),
+    ],
+)
+def test_note_about_nanoseconds(
+    formats: tuple[str, str, str], kind: str, parameters: dict[str, str], is_found: bool
+) -> None:
+    thrift = table("d", "t", formats, parameters)
+    thrift.sd.cols = [FieldSchema("at", kind, None)]
+    row = read_row(thrift)
+    assert [item.outcome.value for item in table_findings(row) if "nanoseconds" in item.construct] == [
+        "other rows for some values"
+    ] * is_found
+    assert spark_findings([row]) == table_findings(row, is_spark_text=True) == ()
