@@ -170,7 +170,9 @@ def _has_types_in_text(row: Row) -> bool:
 def _has_timestamps(row: Row) -> bool:
     keys = {name for name, _ in row.partition_keys}
     return any(
-        re.search(r"\btimestamp\b(?!:| with)", kind.lower()) for name, kind, _ in row.columns if name.lower() not in keys
+        re.search(r"\btimestamp\b(?!:| with)", kind.lower())
+        for name, kind, _ in row.columns
+        if name.lower() not in keys
     )
 
 
