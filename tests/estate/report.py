@@ -126,7 +126,7 @@ def _import() -> Iterator[str]:
     with_finding = sum(any(text.startswith("spark:") for text in item["engines"]) for item in converted)
     yield (
         f"`import plan` and `import run` without Spark over {len(plan)} legacy views: {len(converted)} converted, of "
-        f"which {with_finding} have a finding about Spark. `import revert` restores every row."
+        f"which {with_finding} have a finding or a note about Spark. `import revert` restores every row."
     )
     yield ""
     counts = Counter((item["writer"], item["status"], item["reason"] or "") for item in run.values())
@@ -146,7 +146,7 @@ def _author_rows() -> Iterator[str]:
     yield "Compared with the rows that the author's engine returned when the estate was built."
     yield ""
     cells = ((outcome, count, explained[outcome]) for outcome, count in sorted(counts.items()))
-    yield from _table(("outcome", "views", "with a finding about Spark"), cells)
+    yield from _table(("outcome", "views", "with a finding or a note about Spark"), cells)
     yield "Views that Spark cannot read, or reads with other rows:"
     yield ""
     differing = (
