@@ -59,9 +59,9 @@ class EngineChecker:
         self._tables = TableChecker(store)
         self._findings: dict[ViewName, tuple[EngineFinding, ...]] = {}
 
-    def look_at_files(self, tables: Iterable[Row]) -> None:
-        """Look at the files of many tables at once, before the views that read them are examined."""
-        self._tables.look_at_files(tables)
+    def examine_files(self, tables: Iterable[Row]) -> None:
+        """Examine the files of many tables at once, before the views that read them."""
+        self._tables.examine_files(tables)
 
     def check_name(self, name: ViewName) -> tuple[EngineFinding, ...]:
         """Return the findings about a view; raises NoSuchViewError."""

@@ -135,17 +135,20 @@ class TableChecker:
             yield from _format_findings(row, stored)
             directory = stored[-1].location if stored else None
         if directory is not None and row.name not in self._of_files:
-            self._of_files[row.name] = self._look(row, directory)
+            self._of_files[row.name] = self._problems_of_files(row, directory)
 
-    def look_at_files(self, rows: Iterable[Row]) -> None:
-        """Look at the files of many tables at once, since each takes some requests to the storage."""
-        tables = {row.name: row for row in rows if is_read_by_hive_classes(row) and not row.partition_keys}
-        locations = [(row, row.location) for name, row in tables.items() if name not in self._of_files]
+    def examine_files(self, rows: Iterable[Row]) -> None:
+        """Examine the files of many tables at once, since each takes some requests to the storage."""
+        locations = [
+            (row, row.location)
+            for row in rows
+            if is_read_by_hive_classes(row) and not row.partition_keys and row.location is not None
+        ]
         with ThreadPoolExecutor(_THREADS, "hive-views-files") as pool:
-            looks = [(row.name, pool.submit(self._look, row, location)) for row, location in locations if location]
-            self._of_files.update((name, look.result()) for name, look in looks)
+            found = pool.map(lambda item: self._problems_of_files(*item), locations)
+            self._of_files.update(zip((row.name for row, _ in locations), found, strict=True))
 
-    def _look(self, row: Row, directory: str) -> tuple[FileProblem, ...]:
+    def _problems_of_files(self, row: Row, directory: str) -> tuple[FileProblem, ...]:
         """Return what Spark does with the files in a directory; nothing if that cannot be found out."""
         problems: list[FileProblem] = []
         # A location with a fragment or a query is read without it by PyIceberg, and with it by Spark.

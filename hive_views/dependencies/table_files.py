@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from hive_views.dependencies.table_findings import ORC, PARQUET, has_native_reader
+from hive_views.dependencies.table_findings import ORC, PARQUET, columns_of_files, has_native_reader
 from hive_views.io.listing import ListedEntry, list_entries
 from hive_views.io.metadata_files import MetadataFiles
 from hive_views.metastore.rows.row import Row
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.types.hive_types import base
+from hive_views.sql.types.hive_types import base, decimal
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema
@@ -66,10 +66,10 @@ READABLE: Mapping[tuple[str, str], Readable] = {
     ("BYTE_ARRAY", "NONE"): _TEXTS,
     ("BYTE_ARRAY", "STRING"): _TEXTS,
 }
-"""Physical and logical type of a column of a Parquet file → what Spark 4.1.4 reads it as.
+"""Physical and logical type of a column of a Parquet file → what Spark 4.0.5 and 4.1.4 read it as.
 
-Measured with files of 14 types of PyArrow as tables of 17 types of Hive; with all others Spark ends in an error. Types
-that are not here, such as nested ones, DECIMAL and unsigned integers, are not known.
+Measured with files of 14 types of PyArrow as tables of 19 types of Hive; with all others Spark ends in an error. Types
+that are not here, such as nested ones, DECIMAL and unsigned integers, are not known. Spark 3.5.9 reads no wider type.
 """
 
 
@@ -128,7 +128,7 @@ def _orc_problems(stream: InputStream, row: Row) -> Iterator[FileProblem]:
     names = [name.lower() for name in ORCFile(stream).schema.names]
     if all(re.fullmatch(r"_col\d+", name) for name in names):
         return  # Spark reads these by position, too
-    for (name, _), found in zip(_columns(row), names, strict=False):
+    for (name, _), found in zip(columns_of_files(row), names, strict=False):
         if name != found:
             reason = (
                 f"an ORC table with files of other columns ({found} for {name}): Hive reads them by position, Spark "
@@ -142,7 +142,7 @@ def _parquet_problems(stream: InputStream, row: Row) -> Iterator[FileProblem]:
     """Yield a problem for each column that Spark cannot read from a Parquet file with the table's type."""
     from pyarrow.parquet import ParquetFile
 
-    kinds = dict(_columns(row))
+    kinds = dict(columns_of_files(row))
     file = ParquetFile(stream)
     schema = file.schema
     if file.metadata.num_rows == 0:
@@ -172,12 +172,11 @@ def _logical_type(column: ColumnSchema) -> str:
 
 
 def _reads(readable: Readable, kind: str) -> bool:
-    name = base(kind)
-    if name != "decimal":
-        return name in readable.kinds or name not in _MEASURED
-    precision, _, scale = kind.partition("(")[2].rstrip(") ").partition(",")
-    whole = int(precision or 10) - int(scale or 0)
-    return readable.whole_digits is not None and whole >= readable.whole_digits
+    sizes = decimal(kind)
+    if sizes is None:
+        return base(kind) in readable.kinds or base(kind) not in _MEASURED
+    precision, scale = sizes
+    return readable.whole_digits is not None and precision - scale >= readable.whole_digits
 
 
 _MEASURED = frozenset(
@@ -200,9 +199,3 @@ class _Format:
 
 
 _FORMATS = {ORC: _Format("an ORC", b"ORC", _orc_problems), PARQUET: _Format("a Parquet", b"PAR1", _parquet_problems)}
-
-
-def _columns(row: Row) -> list[tuple[str, str]]:
-    """Return the columns that are in the files of a Hive table, in lower case."""
-    descriptor = row.table.sd
-    return [(column.name.lower(), column.type.lower()) for column in (descriptor.cols or () if descriptor else ())]

@@ -139,6 +139,12 @@ def _has_unreadable_type(row: Row) -> bool:
     return any(kind in text for text in kinds for kind in _UNREADABLE_TYPES)
 
 
+def columns_of_files(row: Row) -> list[tuple[str, str]]:
+    """Return names and types, in lower case, of the columns that are in a table's files: not those of partitions."""
+    keys = {name.lower() for name, _ in row.partition_keys}
+    return [(name.lower(), kind.lower()) for name, kind, _ in row.columns if name.lower() not in keys]
+
+
 def _is_changed(row: Row, input_format: str) -> bool:
     """Return whether ALTER TABLE changed a table of an input format, which Spark reads with its own reader."""
     is_own = is_read_by_hive_classes(row) and row.input_format == input_format
@@ -150,9 +156,8 @@ def _may_have_renamed_columns(row: Row) -> bool:
 
 
 def _may_have_changed_types(row: Row) -> bool:
-    keys = {name for name, _ in row.partition_keys}
-    kinds = [kind.lower() for name, kind, _ in row.columns if name.lower() not in keys]
-    return _is_changed(row, PARQUET) and any(re.search(r"\b(?:string|char|varchar)\b(?!:)", kind) for kind in kinds)
+    has_texts = any(re.search(r"\b(?:string|char|varchar)\b(?!:)", kind) for _, kind in columns_of_files(row))
+    return _is_changed(row, PARQUET) and has_texts
 
 
 _TYPES_IN_TEXT = re.compile(r"\b(?:timestamp|date|decimal)\b(?!:)")
@@ -161,19 +166,11 @@ _TYPES_IN_TEXT = re.compile(r"\b(?:timestamp|date|decimal)\b(?!:)")
 
 def _has_types_in_text(row: Row) -> bool:
     is_text = is_read_by_hive_classes(row) and row.serde == "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
-    keys = {name for name, _ in row.partition_keys}
-    return is_text and any(
-        _TYPES_IN_TEXT.search(kind.lower()) for name, kind, _ in row.columns if name.lower() not in keys
-    )
+    return is_text and any(_TYPES_IN_TEXT.search(kind) for _, kind in columns_of_files(row))
 
 
 def _has_timestamps(row: Row) -> bool:
-    keys = {name for name, _ in row.partition_keys}
-    return any(
-        re.search(r"\btimestamp\b(?!:| with)", kind.lower())
-        for name, kind, _ in row.columns
-        if name.lower() not in keys
-    )
+    return any(re.search(r"\btimestamp\b(?!:| with)", kind) for _, kind in columns_of_files(row))
 
 
 _CLASSES_OF_SPARK = (

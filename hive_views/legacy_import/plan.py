@@ -484,11 +484,11 @@ class Planner:
             self._store.legacy[view.name] = view
 
     def fetch_sources(self, views: Iterable[ScannedView], *, most_calls: int) -> None:
-        """Read the rows of the tables that views read in batches, and look at their files."""
+        """Read the rows of the tables that views read in batches, and examine their files."""
         names = {name for view in views for name in view.reads}
         self._store.fetch(names, most_calls=most_calls)
         rows = (self._store.fetched.get(name) for name in names)
-        self._engines.look_at_files(row for row in rows if row is not None)
+        self._engines.examine_files(row for row in rows if row is not None)
 
     def add_planned(self, target: ViewName, loaded: LoadedView) -> None:
         """Add a view that another planner planned; its `planned` returned it."""

@@ -50,8 +50,9 @@ class MaterializedView(LoadedMaterializedView):
     Its attributes are its state at that moment. Methods that read its rows, refresh it, drop it or collect garbage use
     its current state. The others use the loaded state: load it again after a change.
 
-    If another program has dropped it since, they raise NoSuchViewError. If it was dropped and created again, those
-    that change it raise DefinitionChangedError, and `replace` also if it was redefined.
+    If another program has dropped it since, its methods raise NoSuchViewError. If another view has its name now,
+    those that read rows, change or drop it raise CommitFailedError, and so does `replace` if it was redefined;
+    `refresh` refreshes the view that has the name.
     """
 
     services: MaterializedServices = field(repr=False, compare=False)

@@ -87,10 +87,10 @@ def compare(author: Sequence[Answer], reader: Sequence[Answer], types: Sequence[
 
 
 def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -> Verdict:
-    """Return a verdict that says so if the rows differ only where a column has a value that rarely occurs.
+    """Return the result of a comparison, as a note if rows differ only where a column has a value that rarely occurs.
 
     Args:
-        verdict: The verdict.
+        verdict: The result.
         text: The expression.
         kind: The type of its result.
         has_key: Whether the number of a row tells the values of its columns.

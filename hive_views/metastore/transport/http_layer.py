@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from http.client import BadStatusLine, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import Protocol, cast
 
-from hive_views.config import ConnectionConfig, KerberosCredentials, SecretCredentials
+from hive_views.config import Authentication, ConnectionConfig, KerberosCredentials, SecretCredentials
 from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 from hive_views.metastore.transport.kerberos import Negotiation
 from hive_views.metastore.transport.principals import jwt_subject
@@ -63,13 +63,13 @@ class _Secret(_UserName):
 
     def __init__(self, credentials: SecretCredentials) -> None:
         secret = credentials.secret.current()
-        super().__init__(jwt_subject(secret.strip()) if credentials.kind == "jwt" else credentials.user)
+        super().__init__(jwt_subject(secret.strip()) if credentials.kind is Authentication.JWT else credentials.user)
         self._credentials = credentials
-        self.name = "JWT" if credentials.kind == "jwt" else "Basic"
+        self.name = "JWT" if credentials.kind is Authentication.JWT else "Basic"
 
     def header(self) -> str:
         secret = self._credentials.secret.current()
-        if self._credentials.kind == "jwt":
+        if self._credentials.kind is Authentication.JWT:
             return f"Bearer {_header_value(secret.strip())}"
         pair = f"{self._credentials.user}:{secret}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"

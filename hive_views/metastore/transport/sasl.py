@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-from hive_views.config import KerberosCredentials, SecretCredentials
+from hive_views.config import Authentication, KerberosCredentials, SecretCredentials
 from hive_views.metastore.transport.digest_md5 import Token
 from hive_views.metastore.transport.failures import TLS_ALERT, SecurityFailure
 from hive_views.metastore.transport.kerberos import Kerberos
@@ -73,7 +73,7 @@ def mechanism(credentials: SecretCredentials | KerberosCredentials, host: str) -
     """Return the mechanism for the credentials of a catalog."""
     if isinstance(credentials, KerberosCredentials):
         return Kerberos(credentials, host)
-    if credentials.kind == "token":
+    if credentials.kind is Authentication.TOKEN:
         return Token(credentials.secret.current().strip(), credentials.name_rules)
     return Plain(credentials.user, credentials.secret.current())
 

@@ -18,6 +18,7 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Partition
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.spark.plain_reader import PlainReader, PlainSparkError
+from tests.integration.spark.spark_versions import IS_SPARK_3
 from tests.integration.transactional.tables import ORC, PARQUET, TEXT, table
 
 pytestmark = pytest.mark.extended
@@ -99,7 +100,8 @@ def create(raw: Client, database: str, case: Case, directory: Path, *, is_partit
 
 def outcomes(catalog: HiveViewCatalog, database: str, name: str) -> list[str]:
     found = catalog.dependencies.check_engines(f"{database}.v_{name}")
-    return [item.outcome.value for item in found if item.engine == "spark" and item.table == f"{database}.{name}"]
+    of_table = [item for item in found if item.engine == "spark" and item.table == f"{database}.{name}"]
+    return [item.outcome.value for item in of_table if not item.outcome.is_note]
 
 
 def read(plain: PlainReader, text: str) -> list[tuple[Any, ...]] | None:
@@ -150,6 +152,13 @@ DECLARED = (
 )
 UNKNOWN = {"decimal", "unsigned"}
 """Types of files of which nothing is known."""
+READ_SINCE_SPARK_4 = {
+    *((stored, declared) for stored in ("int8", "int32") for declared in ("bigint", "double")),
+    *((stored, f"decimal({size})") for stored in ("int8", "int32") for size in ("12,2", "20,0", "22,2")),
+    *((("int64", "decimal(20,0)"), ("int64", "decimal(22,2)"))),
+    *((("date", "bigint"), ("date", "double"), ("float", "double"))),
+}
+"""Wider types, with which Spark 3.5 fails. No finding says so (docs/limits.md)."""
 
 
 def test_file_of_another_format(
@@ -181,6 +190,9 @@ def test_types_that_spark_reads_from_parquet_files(
             key = (stored, declared)
             found[key] = [*outcomes(catalog, database, case.name)]
             readable[key] = read(plain, f"SELECT * FROM {database}.{case.name}") is not None
+    if IS_SPARK_3:
+        assert not any(readable[key] for key in READ_SINCE_SPARK_4)
+        readable |= dict.fromkeys(READ_SINCE_SPARK_4, True)
     known = {key: [] if is_read else ["refused"] for key, is_read in readable.items() if key[0] not in UNKNOWN}
     assert {key: value for key, value in found.items() if key[0] not in UNKNOWN} == known
     assert all(value == [] for key, value in found.items() if key[0] in UNKNOWN)

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 from thrift.protocol.TProtocol import TProtocolException
 
-from hive_views.config import ConnectionConfig, KerberosCredentials, Secret, SecretCredentials, TlsConfig
+from hive_views.config import (
+    Authentication,
+    ConnectionConfig,
+    KerberosCredentials,
+    Secret,
+    SecretCredentials,
+    TlsConfig,
+)
 from hive_views.errors import (
     MetastoreAuthenticationError,
     MetastoreConnectionLostError,
@@ -342,7 +349,7 @@ def test_metastore_that_does_not_accept_times_out() -> None:
     ("more", "step"),
     [
         ({"tls": TlsConfig()}, "agree on TLS"),
-        ({"credentials": SecretCredentials("plain", Secret("s3cret"), "ann")}, "authenticate (PLAIN)"),
+        ({"credentials": SecretCredentials(Authentication.PLAIN, Secret("s3cret"), "ann")}, "authenticate (PLAIN)"),
     ],
     ids=["TLS", "SASL"],
 )

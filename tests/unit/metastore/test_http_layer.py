@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hive_views.config import ConnectionConfig, Secret, SecretCredentials
+from hive_views.config import Authentication, ConnectionConfig, Secret, SecretCredentials
 from hive_views.metastore.transport import http_layer as module
 from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 from hive_views.metastore.transport.http_layer import HttpLayer, http_layer
@@ -93,7 +93,7 @@ def test_response_without_proof_breaks_the_connection(
     ],
 )
 def test_rejection_before_the_metastore(status: str, step: str | None) -> None:
-    http = layer(credentials=SecretCredentials("jwt", Secret("secret")))
+    http = layer(credentials=SecretCredentials(Authentication.JWT, Secret("secret")))
     with pytest.raises(HttpRejection, match=f"answered {status} .no, it is not.") as raised:
         http.incoming(receiver(f"HTTP/1.1 {status}\r\nContent-Length: 14\r\n\r\nno, it\n is not".encode(), 50), 10)
     assert raised.value.step == step
@@ -105,8 +105,11 @@ def test_rejection_before_the_metastore(status: str, step: str | None) -> None:
         (layer(), ["POST /metastore HTTP/1.1", "Host: host:9083"]),
         (layer("/"), ["POST /metastore HTTP/1.1"]),
         (layer("/a/b", "::1", user="ann"), ["POST /a/b HTTP/1.1", "Host: [::1]:9083", "x-actor-username: ann"]),
-        (layer(credentials=SecretCredentials("jwt", Secret("a.b.c"))), ["Authorization: Bearer a.b.c"]),
-        (layer(credentials=SecretCredentials("plain", Secret("ö:"), "ann")), ["Authorization: Basic YW5uOsO2Og=="]),
+        (layer(credentials=SecretCredentials(Authentication.JWT, Secret("a.b.c"))), ["Authorization: Bearer a.b.c"]),
+        (
+            layer(credentials=SecretCredentials(Authentication.PLAIN, Secret("ö:"), "ann")),
+            ["Authorization: Basic YW5uOsO2Og=="],
+        ),
     ],
     ids=["default path", "root", "path and user", "token", "password"],
 )
@@ -118,6 +121,6 @@ def test_request_headers(http: HttpLayer, lines: list[str]) -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nx-actor-username: root", "a\nb", "ö", "a\0b"])
 def test_value_that_would_add_headers_is_rejected(value: str) -> None:
-    for config in ({"user": value}, {"credentials": SecretCredentials("jwt", Secret(value))}):
+    for config in ({"user": value}, {"credentials": SecretCredentials(Authentication.JWT, Secret(value))}):
         with pytest.raises(SecurityFailure, match="not allowed in HTTP headers"):
             layer(**config)
