@@ -168,12 +168,12 @@ test-sqlglot: env
 	$(BIN)/python -m tests.versions run 'sqlglot-*'
 
 # What `.ci/run` runs of it at each landing: a sample on each version of Spark and the short unit tests on the oldest and the
-# newest Python, and one whole combination in turn.
+# newest Python, and one whole combination in turn. OPTIONS=--remove-environments keeps the disk free.
 test-versions-sample: env
-	$(BIN)/python -m tests.versions sample
+	$(BIN)/python -m tests.versions sample $(OPTIONS)
 
 test-versions-turn: env
-	$(BIN)/python -m tests.versions turn
+	$(BIN)/python -m tests.versions turn $(OPTIONS)
 
 # dbt and Airflow in environments of their own, on views of a ViewSession (docs/how-to/spark-programs.md).
 test-programs: env

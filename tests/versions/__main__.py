@@ -28,6 +28,7 @@ from tests.versions.environments import (
     install_overlay,
     installed_versions,
     prepare,
+    remove,
 )
 from tests.versions.page import PAGE, with_tables
 from tests.versions.results import Result, is_short, read_counts, read_results, write_results
@@ -38,6 +39,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.versions", description=__doc__)
     parser.add_argument("command", nargs="?", default="run", choices=("run", "sample", "turn", "page"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="combinations; all if none is named")
+    parser.add_argument(
+        "--remove-environments", action="store_true", help="remove each environment (1.6 GB) as soon as its tests ended"
+    )
     arguments = parser.parse_args()
     names = arguments.names or ["*"]
     chosen = tuple(c for c in COMBINATIONS if any(fnmatchcase(c.name, name) for name in names))
@@ -47,17 +51,18 @@ def main() -> int:
     if arguments.command == "page":
         PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
         return 0
+    keep = not arguments.remove_environments
     if arguments.command == "sample":
-        return _run_twice(tuple(c for c in chosen if c.sample is not None), is_sample=True)
+        return _run_twice(tuple(c for c in chosen if c.sample is not None), is_sample=True, keep=keep)
     if arguments.command == "turn":
         results = read_results()
         tables = (Table.SPARK, Table.PYTHON, Table.SQLGLOT)
         short = tuple(c for c in chosen if c.table in tables and is_short(results.get(c.name)))
-        return _run_twice((in_turn(short, _commit_count()),), is_sample=False)
-    return _run_and_record(chosen)
+        return _run_twice((in_turn(short, _commit_count()),), is_sample=False, keep=keep)
+    return _run_and_record(chosen, keep=keep)
 
 
-def _run_and_record(combinations: Sequence[Combination]) -> int:
+def _run_and_record(combinations: Sequence[Combination], *, keep: bool) -> int:
     commit = _commit()
     results: list[Result] = []
     for combination in combinations:
@@ -67,24 +72,25 @@ def _run_and_record(combinations: Sequence[Combination]) -> int:
             _say(f"{combination.name}: has a result of this commit")
             results.append(last)
             continue
-        for result in _run_each((combination,), is_sample=False):
+        for result in _run_each((combination,), is_sample=False, keep=keep):
             write_results((recorded | {result.name: result}).values())
             PAGE.write_text(with_tables(PAGE.read_text(), read_results()))
             results.append(result)
     return _report(results)
 
 
-def _run_twice(combinations: Sequence[Combination], *, is_sample: bool) -> int:
+def _run_twice(combinations: Sequence[Combination], *, is_sample: bool, keep: bool) -> int:
     """Run combinations, and those with a failure once more; return the exit code."""
-    first = _run_each(combinations, is_sample=is_sample)
+    first = _run_each(combinations, is_sample=is_sample, keep=keep)
     failed = {result.name for result in first if not result.is_complete}
     if _report(first) == 0:
         return 0
     _say(f"running once more: {', '.join(sorted(failed))}")
-    return _report(_run_each(tuple(c for c in combinations if c.name in failed), is_sample=is_sample))
+    again = tuple(c for c in combinations if c.name in failed)
+    return _report(_run_each(again, is_sample=is_sample, keep=keep))
 
 
-def _run_each(combinations: Sequence[Combination], *, is_sample: bool) -> list[Result]:
+def _run_each(combinations: Sequence[Combination], *, is_sample: bool, keep: bool) -> list[Result]:
     """Run combinations one after the other; one whose Python this machine lacks is left out, with a message."""
     results = []
     for combination in combinations:
@@ -92,6 +98,9 @@ def _run_each(combinations: Sequence[Combination], *, is_sample: bool) -> list[R
             results.append(_run(combination, (combination.sample or ()) if is_sample else ()))
         except MissingPythonError as error:
             _say(f"{combination.name}: not run: {error}")
+        finally:
+            if not keep:
+                remove(combination.environment)
     return results
 
 

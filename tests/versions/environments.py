@@ -43,6 +43,12 @@ def prepare(environment: Environment) -> Path:
     return python
 
 
+def remove(environment: Environment) -> None:
+    """Remove an environment, unless it is the one that runs this program."""
+    if environment != MAIN:
+        shutil.rmtree(DIRECTORY / environment.name, ignore_errors=True)
+
+
 def install_overlay(python: Path, name: str, package: str) -> Path:
     """Install one package into a directory of its own, without its dependencies; return the directory."""
     directory = DIRECTORY / name
