@@ -33,8 +33,10 @@ from hive_views.sql.resolver.names import (
 )
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import produced_columns, put_produced_columns, resolve_arguments
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
+from hive_views.sql.types.written_types import written_type
 
 ORDER_CLAUSES = frozenset({"order", "sort", "distribute", "cluster"})
 """The clauses that order or distribute the result of a query, and can name its columns."""
@@ -869,7 +871,11 @@ def _resolve_transform(
     for position, definition in enumerate(definitions):
         name = definition.name.lower()
         kind = definition.args.get("kind") if isinstance(definition, exp.ColumnDef) else None
-        type_text = _SEPARATOR.sub(r"\1", kind.sql(dialect="hive").lower()) if kind is not None else "string"
+        type_text: str | None = "string"
+        if kind is not None and context.text.dialect is Dialect.SPARK:
+            type_text = written_type(kind.sql(dialect="spark"))
+        elif kind is not None:
+            type_text = _SEPARATOR.sub(r"\1", kind.sql(dialect="hive").lower())
         output.put(None, name, ScopeColumn(f"_col{position}", None, name, type_text, origins))
     if not definitions:
         for position, name in enumerate(("key", "value")):

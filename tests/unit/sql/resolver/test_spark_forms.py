@@ -83,3 +83,21 @@ def test_null_of_stack_has_the_type_of_other_rows() -> None:
     sql = "select stack(2, 1, 1.1, null, 2, null, 'b')"
     columns = expand(sql, TABLES, database="d", dialect=Dialect.SPARK).columns
     assert [column.type for column in columns] == ["int", "decimal(2,1)", "string"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        ("CHAR(10)", "string"),
+        ("VARCHAR(10)", "string"),
+        ("array<char(3)>", "array<string>"),
+        ("struct<x: varchar(3), n: long>", "struct<x:string,n:bigint>"),
+        ("decimal(5, 2)", "decimal(5,2)"),
+        ("TIMESTAMP_NTZ", "timestamp_ntz"),
+        ("tinyint", "tinyint"),
+    ],
+)
+def test_types_of_transform(declared: str, kind: str) -> None:
+    sql = f"select transform (id, x) using 'cat' as (a {declared}, b int) from c"
+    expansion = expand(sql, TABLES, database="d", dialect=Dialect.SPARK)
+    assert [column.type for column in expansion.columns] == [kind, "int"]
