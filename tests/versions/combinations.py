@@ -29,6 +29,31 @@ SERVERS = ("2.3.10", *(f"{release}{database}" for release in _RELEASES for datab
 """The metastores, as release/database; on Derby if no database is named."""
 SERVER_TESTS = ("@tests/versions/metastore_tests.txt",)
 
+EXTENDED_PARTS: Mapping[str, tuple[str, ...]] = {
+    "metastore": ("tests/integration/metastore",),
+    "schema-upgrade": ("tests/integration/schema_upgrade",),
+    "faults": ("tests/faults", "tests/soak"),
+    "estate": ("tests/estate",),
+    "data": (
+        "tests/integration/hdfs",
+        "tests/integration/legacy_import",
+        "tests/integration/materialized",
+        "tests/integration/transactional",
+    ),
+    "others": (
+        "tests/integration/catalog",
+        "tests/integration/cli",
+        "tests/integration/dependencies",
+        "tests/integration/docs",
+        "tests/integration/newest",
+        "tests/integration/view_copy",
+        "tests/older_version",
+        "tests/unit",
+    ),
+}
+"""The extended tests (`make test-all`) in parts that end within half an hour; those of `tests/integration/spark`,
+`hive`, `trino` and `docker`, and `tests/versions`, are in combinations of their own."""
+
 
 class Table(Enum):
     """A table of docs/compatibility.md."""
@@ -157,7 +182,15 @@ COMBINATIONS: tuple[Combination, ...] = (
     ),
     *(
         Combination(name=name, table=Table.SUITES, target=f"test-{name}")
-        for name in ("all", "hive", "trino", "docker", "programs", "tools", "upgrade")
+        for name in ("hive", "trino", "docker", "programs", "tools", "upgrade")
+    ),
+    *(
+        Combination(
+            name=f"extended-{part}",
+            table=Table.SUITES,
+            tests=(*paths, "-m", "extended", "--numprocesses", "2"),
+        )
+        for part, paths in EXTENDED_PARTS.items()
     ),
 )
 

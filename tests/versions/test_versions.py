@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hive_views.spark.versions import ICEBERG_VARIABLE, SPARK_LINES
-from tests.versions.combinations import COMBINATIONS, SUITE_SPARK, Table, in_turn, variables_of
+from tests.suites import EXTENDED
+from tests.versions.combinations import COMBINATIONS, EXTENDED_PARTS, SUITE_SPARK, Table, in_turn, variables_of
 from tests.versions.environments import REPOSITORY, MissingPythonError, find_python
 from tests.versions.page import PAGE, render, with_tables
 from tests.versions.results import Counts, Result, is_short, read_counts, read_results, write_results
@@ -50,6 +51,17 @@ def test_each_server_has_a_combination() -> None:
         for line in (REPOSITORY / "tests/versions/metastore_tests.txt").read_text().split()
         if not (REPOSITORY / line.removeprefix("--ignore=")).exists()
     ] == []
+
+
+def test_each_extended_test_is_in_one_combination() -> None:
+    suites = tuple(f"tests/integration/{name}" for name in ("spark", "hive", "trino", "docker"))
+    places = [*suites, *(path for paths in EXTENDED_PARTS.values() for path in paths)]
+    modules = [f"tests/{name}" for name in EXTENDED]
+    marked = (path for path in (REPOSITORY / "tests").rglob("test_*.py") if "mark.extended" in path.read_text())
+    modules += [str(path.relative_to(REPOSITORY)) for path in marked if path.parent.name != "versions"]
+    for module in modules:
+        assert [place for place in places if f"{module}/".startswith(f"{place}/")] != [], module
+    assert all((REPOSITORY / place).is_dir() for place in places)
 
 
 def test_long_or_failed_combination_has_no_turn() -> None:
