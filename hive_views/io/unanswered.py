@@ -15,8 +15,13 @@ from urllib.parse import urlparse
 
 from hive_views.errors import MetadataFileError
 
-_NETWORK = re.compile(r"NETWORK_CONNECTION|time(d )?-?out|resolve host|not connect|EndpointConnection", re.IGNORECASE)
-"""In errors of storages' clients: no server answered. PyArrow raises OSError for every error of S3."""
+_NETWORK = re.compile(
+    r"NETWORK_CONNECTION|time(d )?-?out|resolve host|not connect|EndpointConnection"
+    r"|connection refused|lookup address|unreachable|no route to host",
+    re.IGNORECASE,
+)
+"""In errors of storages' clients: no server answered. PyArrow raises OSError for every error of S3, and hdfs-native for
+a NameNode that is down (after 4 s) or whose name cannot be resolved."""
 
 NETWORK_S = 0.5
 """After how many seconds such an error is remembered; quicker ones cost little."""

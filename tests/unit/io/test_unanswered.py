@@ -44,6 +44,8 @@ def storages() -> Storages:
         (DENIED, SLOW_S / 2, False),
         (DENIED, SLOW_S, True),
         (ConnectionError("Timed out"), NETWORK_S, True),
+        (OSError("hdfs://127.0.0.1:1: Connection refused (os error 111)"), NETWORK_S, True),
+        (OSError("hdfs://a: failed to lookup address information: Name or service not known"), NETWORK_S, True),
         (FileNotFoundError("x"), SLOW_S, False),
         (None, SLOW_S, False),
     ],
