@@ -20,7 +20,7 @@ from sqlglot.tokens import Tokenizer
 from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.positions import line_and_column
-from hive_views.sql.text.quoting import unescape
+from hive_views.sql.text.quoting import unclosed_part, unescape
 from hive_views.sql.text.spark_lexer import blank_comments
 
 
@@ -69,7 +69,9 @@ class Text:
         try:
             self.tokens: list[Token] = tokenizer.tokenize(readable)
         except SqlglotError as error:
-            raise self.error(f"Cannot read the text: {_reason(error)}", len(sql) - 1) from error
+            start, opener = unclosed_part(sql, self.dialect) or (len(sql) - 1, "")
+            reason = f"{opener} is not closed" if opener else _reason(error)
+            raise self.error(f"Cannot read the text: {reason}", start) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:
             raise self.error(f"Cannot read the text: {error}", 0) from error
         if names:
