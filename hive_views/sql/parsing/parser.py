@@ -26,7 +26,12 @@ from hive_views.sql.parsing.hive_grammar import (
 )
 from hive_views.sql.parsing.nesting import check_depth
 from hive_views.sql.parsing.node_ranges import node_ranges
-from hive_views.sql.parsing.readable_tokens import readable_tokens, rename_foreign_functions, unwrap_pivots
+from hive_views.sql.parsing.readable_tokens import (
+    readable_tokens,
+    rename_foreign_functions,
+    rename_refused_call,
+    unwrap_pivots,
+)
 from hive_views.sql.parsing.spark_grammar import may_have_keyword_names, name_offsets
 from hive_views.sql.parsing.sqlglot_versions import (
     attach_pivots,
@@ -194,11 +199,18 @@ def _trees(text: Text) -> tuple[list[exp.Expr | None], Sequence[Token]]:
     tokens = parser_tokens(text, readable_tokens(text))
     try:
         return _parsed(text, tokens), tokens
-    except ParseError:
-        renamed = rename_foreign_functions(text, tokens)
-        if renamed is None:
-            raise
-        return _parsed(text, renamed), renamed
+    except ParseError as error:
+        first_error = error
+    tokens = rename_foreign_functions(text, tokens) or tokens
+    for _ in range(_MOST_RENAMED_CALLS):
+        try:
+            return _parsed(text, tokens), tokens
+        except ParseError as error:
+            renamed = rename_refused_call(text, tokens, error)
+            if renamed is None:
+                raise
+            tokens = renamed
+    raise first_error
 
 
 class _ThreadParsers(threading.local):
@@ -271,6 +283,8 @@ _PARSER_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, TypeErr
 _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
+_MOST_RENAMED_CALLS = 50
+"""The number of calls with arguments that sqlglot does not know, each of which costs another parse."""
 _VALUES_OF_TYPES = frozenset({(TokenType.GT, TokenType.L_BRACKET), (TokenType.GT, TokenType.L_PAREN)})
 _NEVER_LAST = frozenset({TokenType.COMMA, TokenType.ALIAS})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")

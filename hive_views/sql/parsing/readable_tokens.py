@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -15,6 +16,7 @@ from hive_views.sql.engines.builtin_functions import (
     SPARK_FUNCTIONS,
     may_call_partitioned_function,
 )
+from hive_views.sql.engines.tables import hive_argument_counts, spark_argument_counts
 from hive_views.sql.parsing.errors import error_at
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
@@ -346,6 +348,31 @@ def rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | N
             token = Token(TokenType.VAR, name, token.line, token.col, token.start, token.end, [])
         renamed.append(token)
     return renamed if is_changed else None
+
+
+def rename_refused_call(text: Text, tokens: list[Token], error: ParseError) -> list[Token] | None:
+    """Rename a call whose number of arguments sqlglot refuses and the engine accepts; None if that is not the error."""
+    details = error.errors[0] if error.errors else {}
+    description = str(details.get("description"))
+    counts_of = _COUNTS.get(text.dialect)
+    if counts_of is None or not description.startswith(_WRONG_COUNT) or details.get("highlight") != ")":
+        return None
+    place = (details.get("line"), details.get("col"))
+    closed = next((index for index, token in enumerate(tokens) if (token.line, token.col) == place), -1)
+    opened = text.match.get(text.starts.get(tokens[closed].start, -1), 0) if closed >= 0 else 0
+    if opened == 0:
+        return None
+    name = text.tokens[opened - 1]
+    counts = counts_of(name.text.lower())
+    count = sum(1 for _ in text.elements(opened + 1, text.match[opened] - 1))
+    if counts is None or not (count in counts[0] or (counts[1] and count > max(counts[0], default=0))):
+        return None
+    call = Token(TokenType.VAR, RENAMED_CALL.format(name.text), name.line, name.col, name.start, name.end, [])
+    return [call if token.start == name.start and token.text == name.text else token for token in tokens]
+
+
+_COUNTS = {Dialect.HIVE: hive_argument_counts, Dialect.SPARK: spark_argument_counts}
+_WRONG_COUNT = ("The number of provided arguments", "Required keyword")
 
 
 def _is_unread_call(tokens: list[Token], index: int) -> bool:

@@ -28,7 +28,7 @@ class VariantPath:
     last: int
     """The index of its last token."""
     key: str
-    """The last name in it."""
+    """The last name in it, behind the last dot; empty if it has only indexes."""
     steps: tuple[str, ...]
     """Its names and indexes, equal for paths with one meaning."""
 
@@ -46,13 +46,14 @@ def variant_path(text: Text, colon: int) -> VariantPath | None:
         is_next = kinds[at] is TokenType.DOT
         name_at = at + is_next
         if is_next is bool(steps) and name_at < len(kinds) and _NAME.fullmatch(text.raw(name_at)):
-            key, at = unquote_identifier(text.raw(name_at)), name_at + 1
-            steps.append(repr(key))
+            whole, at = unquote_identifier(text.raw(name_at)), name_at + 1
+            key = whole.rpartition(".")[2]  # Spark gives the column this name
+            steps += map(repr, whole.split("."))
         elif kinds[at] is TokenType.L_BRACKET and text.match.get(at) == at + 2:
             written = text.raw(at + 1)
             if written[0] == "'":
                 key = text.string_value(text.tokens[at + 1])
-            elif not (written.isdigit() and steps):
+            elif not written.isdigit():
                 raise error_at(text, _BRACKETS, text.tokens[at].start)
             steps.append(repr(key) if written[0] == "'" else written)
             at += 3

@@ -686,6 +686,7 @@ def produced_columns(context: ResolutionContext, function: exp.Expr) -> list[tup
 _FIXED_COLUMNS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "range": (("id", "bigint"),),
     "sql_keywords": (("keyword", "string"), ("reserved", "boolean")),
+    "variant_explode": (("pos", "int"), ("key", "string"), ("value", "variant")),
 }
 """The columns of table functions that do not depend on their arguments."""
 

@@ -133,8 +133,9 @@ def _resolve_item(
         quote_alias(context, alias)
     own_name = (None, alias.name.lower()) if alias is not None else _implicit_name(context, bare, source, scope)
     spelled: str | None = None
+    is_signed = context.dialect.names_casts_and_literals and has_unary_plus(context, inner)
     if alias is None and context.dialect.names_casts_and_literals:
-        if has_unary_plus(context, inner):
+        if is_signed:
             own_name = None
         elif own_name is None:
             spelled = implicit_name(context, inner, env, is_of_view=block.level == 0)
@@ -144,8 +145,9 @@ def _resolve_item(
         derived_name = _derived_name(context, bare, source, block, scope)
         if derived_name is not None and output.find_any(derived_name) is None:
             name = derived_name
-    type_source = source.type_source if source is not None else context.type_source(inner)
-    column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if source is None else source,))
+    same = None if is_signed else source  # a sign makes a number of a text
+    type_source = same.type_source if same is not None else context.type_source(inner)
+    column = ScopeColumn(f"_col{len(output.columns)}", table, name, type_source, (inner if same is None else same,))
     output.put(table, name, column)
     context.bound.select_items[column] = item
     if block.keeps_spelling and own_name is not None:

@@ -68,10 +68,23 @@ class SparkTypeInference(CallInference):
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the type of an expression; None if it is unknown."""
-        while type(node) in _WRAPPERS:
+        kind = self._type_without_sign(node)
+        # The tree has no node for a plus, with which Spark reads a text as a number.
+        is_text = kind is not None and self.text.has_sign and hive_types.base(kind) in _READ_AS_NUMBERS
+        return "double" if is_text and self._has_sign(node) else kind
+
+    def _has_sign(self, node: exp.Expr) -> bool:
+        """Return whether a plus is the sign of an operand, which may be in parentheses."""
+        if isinstance(node, exp.Binary) and type(node) is not exp.Dot:
+            return False  # the sign is that of its first operand
+        first, _ = self.query.ranges.get(id(node), (-1, -1))
+        return first > 0 and self.text.is_sign(first - 1)
+
+    def _type_without_sign(self, node: exp.Expr) -> str | None:
+        if type(node) in _WRAPPERS:
             if type(node) is exp.Distinct and len(node.expressions) != 1:
                 return None
-            node = node.expressions[0] if type(node) is exp.Distinct else node.this
+            return self.type_of(node.expressions[0] if type(node) is exp.Distinct else node.this)
         computed = self.bindings.get(id(node))
         if computed is not None and type(node) not in (exp.Column, exp.Dot):
             return computed.type
@@ -512,6 +525,8 @@ _UNITS = {
     "week": "day",
 }
 """The units of Spark's interval types by the units of interval literals."""
+_READ_AS_NUMBERS = frozenset({*hive_types.STRINGS, "void"})
+"""The types that a sign turns into DOUBLE."""
 _SHIFTED = {**dict.fromkeys(("date", "string", "timestamp"), "timestamp"), "timestamp_ntz": "timestamp_ntz"}
 """The types of `dateadd(unit, number, time)` by the type of the time."""
 _WRAPPERS = frozenset(

@@ -166,7 +166,7 @@ REFUSED = [
     ("drop view v extra", 1, 13, "the end"),
     ("show tables", 1, 6, "VIEWS"),
     ("create view 'v' as select 1", 1, 13, "a name"),
-    ("drop view `v", 1, 12, "Cannot read"),
+    ("drop view `v", 1, 11, "` is not closed"),
 ]
 
 

@@ -60,7 +60,9 @@ def parsed_again(query: ParsedQuery, node: exp.Expr, text: str) -> exp.Expr | No
         is_view = isinstance(parent, exp.Lateral) and parent.args.get("view")
         is_cte = isinstance(parent, exp.CTE)
         form = "SELECT 1 FROM x LATERAL VIEW f(y) #" if is_view else "WITH # AS (SELECT 1) SELECT 1" if is_cte else ""
-        form = form or "SELECT 1 FROM (SELECT 1) #"
+        # Spark reads the word of a join behind UNPIVOT (…) as its alias.
+        is_unpivot = isinstance(parent, exp.Pivot) and parent.args.get("unpivot")
+        form = form or ("SELECT 1 FROM x UNPIVOT (y FOR v IN (z)) #" if is_unpivot else "SELECT 1 FROM (SELECT 1) #")
     elif isinstance(node, exp.Window) and node.arg_key == "windows":
         form = "SELECT 1 FROM x WINDOW #"
     elif isinstance(node, exp.Tuple) and isinstance(parent, exp.Values):

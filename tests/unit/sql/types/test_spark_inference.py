@@ -204,3 +204,27 @@ def test_written_types_are_read() -> None:
     assert written_type("array<struct<a: INTEGER, `b`: decimal>>") == "array<struct<a:int,b:decimal(10,0)>>"
     assert written_schema("a INT NOT NULL COMMENT 'x', b map<string, bigint>") == "struct<a:int,b:map<string,bigint>>"
     assert [written_type(text) for text in ("", "array<int", "nope", "int int")] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("+ s", "double"),
+        ("(+ (s))", "double"),
+        ("+ + s", "double"),
+        ("+ m['a'] ", "int"),
+        ("+ concat(s, s)", "double"),
+        ("+ CASE WHEN i > 0 THEN s ELSE 'a' END", "double"),
+        ("+ first_value(s) OVER (ORDER BY i)", "double"),
+        ("+ s || 'a'", "string"),
+        ("+ s::int", "int"),
+        ("array(+ s)[0]", "double"),
+        ("i + + s", "double"),
+        ("+ s = '1'", "boolean"),
+        ("+ NULL", "double"),
+        ("+ i", "int"),
+    ],
+)
+def test_plus_makes_a_number_of_a_text(expression: str, kind: str) -> None:
+    """The types are those of Spark 4.1.4 in ANSI mode."""
+    assert type_of(expression, "true") == kind
