@@ -122,8 +122,15 @@ def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, tabl
     columns = [column for scope in env.scopes for column in scope.star_columns(table)]
     context.budget.add_columns(len(columns), node)
     star = node if type(node) is exp.Star else node.this
-    excluded = {item.name.lower() for item in star.args.get("except_") or star.args.get("except") or ()}
-    context.bound.star_columns[id(node)] = columns = [column for column in columns if column.name not in excluded]
+    omitted: set[str | ScopeColumn] = set()
+    for item in star.args.get("except_") or star.args.get("except") or ():
+        parts = getattr(item, "parts", (item,))
+        match = find_dotted(context, parts, env) if len(parts) > 1 else None
+        if match is None:
+            omitted.add(item.name.lower())
+        elif match[2] == len(parts) - 1:  # and not a field, without which a part of the column stays
+            omitted.add(match[0])
+    context.bound.star_columns[id(node)] = columns = [item for item in columns if omitted.isdisjoint((item, item.name))]
     names_fields = context.mode.names_all_columns and isinstance(node.parent, NAMING_FUNCTIONS)
     if names_fields and any(context.column_names.is_invented(column) for column in columns):
         raise context.fail("This struct has a field of a column without a name: give the column a name with AS", node)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +32,14 @@ from hive_views.sql.resolver.names import (
 )
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
 from hive_views.sql.resolver.sources import produced_columns, put_produced_columns, resolve_arguments
+from hive_views.sql.resolver.star_exceptions import (
+    NOTHING,
+    Omitted,
+    Paths,
+    omitted_columns,
+    omitted_fields,
+    without_fields,
+)
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types import hive_types
@@ -346,7 +353,7 @@ def _expand_star(
     if table in block.hidden_keys:
         reason = f"{table}.* has a key of USING or NATURAL JOIN in front of |>, which no name reaches"
         raise context.fail(f"{reason}: list the columns", item)
-    excluded = _excluded_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
+    excluded = omitted_columns(context, item if type(item) is exp.Star else item.this, ungrouped, table)
     if ungrouped.merged is not None:
         _expand_merged_star(context, item, ungrouped, table, excluded, block, output)
         return
@@ -362,13 +369,19 @@ def _expand_star(
             owner, name = ungrouped.original(column)
             if table is not None and owner != table:
                 continue
-            if (owner, name) in excluded or (pattern is not None and not pattern.fullmatch(name)):
+            omitted = excluded.get((owner, name), NOTHING)
+            if () in omitted or (pattern is not None and not pattern.fullmatch(name)):
                 continue
             actual = column
             if scope.grouped:
                 actual, owner, name = _grouped_column(context, scope, table, name, item)
-            text = _written(context, owner, _spelled(context, block, column, name))
-            columns.append((text, text, _put_star_column(context, owner, name, actual, output, item)))
+            spelled = _spelled(context, block, column, name)
+            text = _written(context, owner, spelled)
+            if omitted:
+                text, added = _put_struct(context, text, omitted, (actual, name, spelled), output, item)
+            else:
+                added = _put_star_column(context, owner, name, actual, output, item)
+            columns.append((text, text, added))
     if not columns:
         raise context.fail("Invalid column reference: the star matches no column", item)
     _write_star(context, item, columns)
@@ -411,32 +424,24 @@ def _expand_struct(
         name = ".".join(part.name for part in parts)
         raise context.fail(f"Invalid star '{name}.*': {name} is neither a table of FROM nor a struct", item, name)
     columns: StarColumns = []
-    excluded = _excluded_fields(context, star, [spelled.lower() for spelled, _ in fields])
+    excluded = omitted_fields(context, star, [spelled.lower() for spelled, _ in fields])
     for spelled, field_type in fields:
         name = spelled.lower()
-        if name in excluded:
+        omitted = excluded.get(name, NOTHING)
+        if () in omitted:
             continue
+        written = f"{text}.{context.quote(spelled if block.keeps_spelling else name)}"
+        if omitted:
+            written, field_type = without_fields(context, written, field_type, omitted, star)
         column = ScopeColumn(f"_col{len(output.columns)}", None, name, field_type, (struct,))
         output.put(None, name, column)
         context.bound.select_items[column] = item
         if block.keeps_spelling:
             context.column_names.spellings[column] = spelled
-        written = f"{text}.{context.quote(spelled if block.keeps_spelling else name)}"
+        if omitted:
+            context.column_names.renamed_columns[column] = spelled if block.keeps_spelling else name
         columns.append((written, written, column))
     _write_star(context, item, columns)
-
-
-def _excluded_fields(context: ResolutionContext, star: exp.Expr, fields: Sequence[str]) -> set[str]:
-    """Return the fields that `s.* EXCEPT (…)` omits, in lower case; they must be fields, and others must stay."""
-    excluded: set[str] = set()
-    for item in star.args.get("except_") or star.args.get("except") or ():
-        name = item.name.lower()
-        if len(getattr(item, "parts", (item,))) > 1 or fields.count(name) != 1 or name in excluded:
-            raise context.fail(f"EXCEPT after the star of a struct: '{item.name}' is not one of its fields", item, name)
-        excluded.add(name)
-    if len(excluded) == len(fields):
-        raise context.fail("EXCEPT leaves no field of the struct", star)
-    return excluded
 
 
 def _written(context: ResolutionContext, table: str | None, name: str) -> str:
@@ -468,48 +473,12 @@ def _star_table(context: ResolutionContext, item: exp.Expr, scope: Scope) -> str
     return table
 
 
-def _excluded_columns(
-    context: ResolutionContext, star: exp.Expr, scope: Scope, table: str | None
-) -> set[tuple[str | None, str]]:
-    """Return the table and the name of each column that `* EXCEPT (…)` omits."""
-    excluded = star.args.get("except_") or star.args.get("except")
-    if excluded and not context.dialect.has_star_except:
-        raise context.fail("Hive has no EXCEPT after a star: list the columns", star)
-    if star.args.get("replace") or star.args.get("rename"):
-        raise context.fail("REPLACE and RENAME after a star are not supported: list the columns", star)
-    result: set[tuple[str | None, str]] = set()
-    for item in excluded or ():
-        *qualifier, name = [part.name.lower() for part in getattr(item, "parts", (item,))]
-        owner = qualifier[-1] if qualifier else table
-        if type(item) not in (exp.Identifier, exp.Column) or (qualifier and owner not in scope.tables):
-            raise context.fail(
-                f"EXCEPT ({item.sql()}) after a star: no table of FROM has this column, and fields of structs cannot "
-                "be left out. List the columns",
-                item,
-                name,
-            )
-        has_other_table = bool(qualifier) and table is not None and owner != table
-        if has_other_table or (len(qualifier) > 1 and not is_qualified_as(scope, qualifier)):
-            raise context.fail(f"EXCEPT ({item.sql()}) after a star: it is no column of the star", item, name)
-        try:
-            column = scope.find_own(owner, name)
-        except AmbiguousName as error:
-            raise context.fail(error.reason, item, name) from error
-        if column is None:
-            raise context.fail(f"EXCEPT ({item.sql()}) after a star: it is no column of the star", item, name)
-        if type(column) is MergedKey:
-            result.add((None, name))
-        else:
-            result.add(scope.original(column))
-    return result
-
-
 def _expand_merged_star(
     context: ResolutionContext,
     item: exp.Expr,
     scope: Scope,
     table: str | None,
-    excluded: set[tuple[str | None, str]],
+    excluded: Omitted,
     block: QueryBlock,
     output: Scope,
 ) -> None:
@@ -527,9 +496,14 @@ def _expand_merged_star(
         entries = [entry for entry in merged.visible if entry.tables == (table,) and entry.name not in keys]
     for entry in entries:
         owner, name = entry.tables[0], entry.name
-        if (owner, name) in excluded or (None, name) in excluded:
+        omitted = excluded.get((owner, name), NOTHING) | excluded.get((None, name), NOTHING)
+        if () in omitted:
             continue
         if len(entry.tables) > 1:
+            if omitted:
+                raise context.fail(
+                    f"EXCEPT with a field of the key {name} of a FULL JOIN: list the columns", item, name
+                )
             column = _put_star_column(context, None, name, merged.column(entry), output, item)
             # Spark calls a key of a FULL JOIN as its left table does.
             spelled = _spelled(context, block, scope.tables[owner or None][name], name)
@@ -540,6 +514,11 @@ def _expand_merged_star(
         source = scope.tables[owner or None][name]
         check_hidden_key(context, scope, owner, name, item)
         text = _written(context, owner if entry.is_qualified else "", _spelled(context, block, source, name))
+        if omitted:
+            spelled = _spelled(context, block, source, name)
+            text, column = _put_struct(context, text, omitted, (source, name, spelled), output, item)
+            columns.append((text, text, column))
+            continue
         is_plain_key = entry.is_key and not context.dialect.star_includes_using
         stored = context.quote(name) if is_plain_key else text
         columns.append((text, stored, _put_star_column(context, owner, name, source, output, item)))
@@ -677,6 +656,23 @@ def _put_star_column(
     if written != name:
         context.column_names.renamed_columns[new] = written
     return new
+
+
+def _put_struct(
+    context: ResolutionContext,
+    text: str,
+    omitted: Paths,
+    source: tuple[ScopeColumn, str, str],
+    output: Scope,
+    item: exp.Expr,
+) -> tuple[str, ScopeColumn]:
+    """Add a struct without some of its fields, as an expression; return its text and column."""
+    column, name, spelled = source
+    written, kind = without_fields(context, text, column.type, omitted, item)
+    struct = ScopeColumn(column.internal, None, name, kind, (column,))
+    new = _put_star_column(context, None, name, struct, output, item)
+    context.column_names.renamed_columns[new] = spelled
+    return written, new
 
 
 def _write_star(context: ResolutionContext, item: exp.Expr, columns: StarColumns) -> None:

@@ -311,10 +311,13 @@ def test_name_is_not_captured_by_lambda_parameter(sql: str, expected: str) -> No
     check("spark", f"select {sql} x from region", f"select {expected} x from region")
 
 
+WITHOUT_A = "named_struct('b', cust.st.b) AS st, cust.a"
 EXCEPT = [
-    ("* except (st.a) from cust", "! EXCEPT (st.a)"),
-    ("* except (cust.st.a) from cust", "! EXCEPT"),
-    ("cust.* except (st.a) from cust", "! EXCEPT (st.a)"),
+    ("* except (st.a) from cust", f"cust.cid, cust.region, {WITHOUT_A} from cust"),
+    ("* except (cust.st.a, cid) from cust", f"cust.region, {WITHOUT_A} from cust"),
+    ("cust.* except (st.a) from cust, region", f"cust.cid, cust.region, {WITHOUT_A} from cust, region"),
+    ("* except (st.a, st) from cust", "! EXCEPT omits a column or a field twice"),
+    ("* except (st.zz) from cust", "! EXCEPT with the field zz"),
     ("* except (a) from cust", "cust.cid, cust.region, cust.st from cust"),
     ("* except (cust.a) from cust", "cust.cid, cust.region, cust.st from cust"),
     ("* except (nodb.cust.a) from cust", "! EXCEPT"),
@@ -326,5 +329,5 @@ EXCEPT = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), EXCEPT, ids=[case[0] for case in EXCEPT])
-def test_star_except_leaves_out_whole_columns(sql: str, expected: str) -> None:
+def test_star_except_leaves_out_columns_and_fields(sql: str, expected: str) -> None:
     check("spark", f"select {sql}", expected if expected.startswith("!") else f"select {expected}")

@@ -60,7 +60,7 @@ CASES = [
     ("select t.*, count(*) as n from t group by 1", "with a star"),
     ("select k, count(*) as n from t group by 1, 2", "is an aggregate"),
     ("select name from region where exists (select 1 from cust where cid = region.rid)", "another column inside|rid"),
-    ("select * except (st.a) from t", "EXCEPT"),
+    ("select * except (st.a, st.f) from t", "leaves no field"),
     ("select * except (nothing) from t", "EXCEPT"),
     ("select * except (k) from t, u", "Ambiguous"),
     ("select x.a from values (1, 2), (3) as x(a, b)", "different numbers of columns"),
