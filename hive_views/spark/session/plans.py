@@ -393,6 +393,10 @@ def _listed(names: Any) -> str:
     return ", ".join(names or ()) or "nothing"
 
 
+_REFERENCES = frozenset({"CTERelationRef", "UnionLoopRef"})
+"""The leaves that stand for another part of the plan; a text may give its columns other names, in the same order."""
+
+
 @dataclass
 class _PlanJson:
     """Reads the JSON form of a plan (`TreeNode.toJSON`): lists of nodes, parents first."""
@@ -416,8 +420,11 @@ class _PlanJson:
         elif node["class"].endswith(".View") and not name:
             identifier = node["desc"]["identifier"]
             name = "" if identifier.get("database") else identifier["table"]
-        if node["num-children"] == 0:
-            self._add_relation(name or node["class"].rpartition(".")[2], _attributes(node))
+        kind = node["class"].rpartition(".")[2]
+        if kind in _REFERENCES:
+            self._add_relation(name or kind, {item: str(at) for at, item in enumerate(_attributes(node["output"]))})
+        elif node["num-children"] == 0:
+            self._add_relation(name or kind, _attributes(node))
         elif is_view:
             projected = [item[0] for item in node.get("projectList", ()) if "exprId" in item[0]]
             self._add_relation(name, {item["exprId"]["id"]: item["name"] for item in projected})

@@ -27,6 +27,7 @@ from hive_views.sql.parsing.hive_grammar import (
 from hive_views.sql.parsing.nesting import check_depth
 from hive_views.sql.parsing.node_ranges import node_ranges
 from hive_views.sql.parsing.readable_tokens import (
+    begins_with_script,
     readable_tokens,
     rename_foreign_functions,
     rename_refused_call,
@@ -146,7 +147,7 @@ def _tree(text: Text) -> tuple[exp.Expr, Sequence[Token]]:
     if not tokens:
         raise error_at(text, "The text is empty: a view needs a query", 0)
     check_depth(text)
-    if tokens[0].token_type not in _BEGINNINGS:
+    if tokens[0].token_type not in _BEGINNINGS and not begins_with_script(text):
         raise error_at(text, f"A view's text must be a query, not '{tokens[0].text[:40]}'", tokens[0].start)
     if tokens[0].token_type is TokenType.FROM and text.dialect is Dialect.HIVE:
         raise error_at(text, "A view's query cannot begin with FROM: write SELECT … FROM", tokens[0].start)

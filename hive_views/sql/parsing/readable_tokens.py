@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -111,9 +111,9 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
         if TokenType.COLON in text.kind_set:
             replacements |= {first: (words_read, last) for first, words_read, last in paths_read_as_indexes(text)}
         for index, kind in enumerate(kinds):
-            rule = _UNREAD.get(kind)
-            for first, words_read, last in () if rule is None else rule(text, index):
-                replacements.setdefault(first, (words_read, last))
+            for rule in _UNREAD.get(kind, ()):
+                for first, words_read, last in rule(text, index):
+                    replacements.setdefault(first, (words_read, last))
     return replacements
 
 
@@ -208,6 +208,67 @@ def _unread_index(text: Text, index: int) -> list[_Replacement]:
     return [(first, [opening, begin], first), (end, [close, closing], end)]
 
 
+def _unread_interval(text: Text, index: int) -> list[_Replacement]:
+    """Write AS behind `::interval` in front of an alias, which would be read as its unit."""
+    kinds, at = text.kinds, index + 2
+    if kinds[index + 1 : at] != [TokenType.INTERVAL] or kinds[at : at + 1] != [TokenType.VAR]:
+        return []
+    if text.raw(at).lower() in INTERVAL_TYPE_UNITS:
+        return []
+    alias = text.tokens[at]
+    return [(at, [Token(TokenType.ALIAS, "AS", alias.line, alias.col, alias.start, alias.start, []), alias], at)]
+
+
+def _unread_script(text: Text, index: int) -> list[_Replacement]:
+    """Read `MAP a, b USING 'script'`, and REDUCE in its place, as `SELECT TRANSFORM (a, b) USING 'script'`."""
+    clause = _script_clause(text, index)
+    if clause is None:
+        return []
+    start, end = clause
+    word, following = text.tokens[start], text.tokens[end]
+    words = [
+        Token(kind, written, word.line, word.col, word.start, word.end, [])
+        for kind, written in ((TokenType.SELECT, "SELECT"), (TokenType.VAR, "TRANSFORM"), (TokenType.L_PAREN, "("))
+    ]
+    at = following.start
+    closing = Token(TokenType.R_PAREN, ")", following.line, following.col, at, at, [])
+    return [(start, words, start), (end, [closing, following], end)]
+
+
+def _script_clause(text: Text, using: int) -> tuple[int, int] | None:
+    """Return the token of MAP or REDUCE to which a USING belongs, and the token behind its expressions."""
+    kinds, opened = text.kinds, text.enclosing[using]
+    if kinds[using + 1 : using + 2] != [TokenType.STRING]:
+        return None
+    end = using
+    for at in range(using - 1, opened, -1):
+        if text.enclosing[at] != opened:
+            continue
+        word, following = text.raw(at).lower(), kinds[at + 1]
+        if kinds[at] in _BEFORE_SCRIPT:
+            break
+        if word == "recordwriter" or (word == "row" and text.raw(at + 1).lower() == "format"):
+            end = at
+        is_behind_from = at == 0 or kinds[at - 1] in _ENDS_OF_FROM
+        if word in _SCRIPT_WORDS and is_behind_from and following not in _AFTER_NAME:
+            return None if following in (TokenType.ALL, TokenType.DISTINCT) else (at, end)
+    return None
+
+
+def begins_with_script(text: Text) -> bool:
+    """Return whether a text begins with MAP … USING or REDUCE … USING."""
+    if text.dialect is not Dialect.SPARK or text.raw(0).lower() not in _SCRIPT_WORDS:
+        return False
+    clauses = (_script_clause(text, at) for at, kind in enumerate(text.kinds) if kind is TokenType.USING)
+    return any(clause is not None and clause[0] == 0 for clause in clauses)
+
+
+_SCRIPT_WORDS = frozenset({"map", "reduce"})
+_AFTER_NAME = frozenset({TokenType.DOT, TokenType.COMMA, TokenType.USING, TokenType.L_BRACKET})
+_BEFORE_SCRIPT = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.SEMICOLON})
+"""What is in front of the expressions of a script in the same parentheses, or in front of the elements of FROM."""
+
+
 def _start_of_operand(text: Text, last: int) -> int:
     """Return the first token of the operand of `::` that ends with a token: a name, a call, a path, a cast, CASE."""
     kinds, at = text.kinds, last
@@ -251,16 +312,21 @@ def unwrap_pivots(tree: exp.Expr) -> None:
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 PIVOTED = "an_expression_over_aggregates"
 """The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
-_UNREAD: Mapping[TokenType, Callable[[Text, int], list[_Replacement]]] = {
-    TokenType.VAR: _unread_word,
-    TokenType.GT: _unread_shift,
-    TokenType.VIEW: _unread_lateral_view,
-    TokenType.CLUSTER_BY: _unread_cluster,
-    TokenType.DCOLON: _unread_index,
-    TokenType.PIVOT: _unread_pivot,
+_UNREAD: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]]] = {
+    TokenType.VAR: (_unread_word,),
+    TokenType.GT: (_unread_shift,),
+    TokenType.VIEW: (_unread_lateral_view,),
+    TokenType.CLUSTER_BY: (_unread_cluster,),
+    TokenType.DCOLON: (_unread_index, _unread_interval),
+    TokenType.PIVOT: (_unread_pivot,),
+    TokenType.USING: (_unread_script,),
 }
 """What Spark reads and sqlglot does not, by the token that it begins with."""
+INTERVAL_TYPE_UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})
+"""The units of types such as INTERVAL DAY."""
 _PLAIN_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+_ENDS_OF_FROM = _PLAIN_NAMES | frozenset(Parser.ID_VAR_TOKENS) | {TokenType.L_PAREN, TokenType.R_PAREN}
+"""What may be in front of MAP and REDUCE: the end of a FROM clause, or the parenthesis around the query."""
 _NAMES = _PLAIN_NAMES | frozenset(Parser.TYPE_TOKENS) | {TokenType.RANGE}
 _IN_NAMES = frozenset({TokenType.DOT, TokenType.COMMA})
 _OPERAND_ENDS = _PLAIN_NAMES | {
@@ -306,6 +372,8 @@ def _is_without_select(text: Text, index: int) -> bool:
     kinds = text.kinds
     position = index + 1
     while position < len(kinds) and kinds[position] not in (*_SET_OPERATORS, TokenType.R_PAREN):
+        if kinds[position] is TokenType.USING and kinds[position + 1 : position + 2] == [TokenType.STRING]:
+            return False
         if kinds[position] in (TokenType.SELECT, TokenType.PIPE_GT):
             return kinds[position] is TokenType.PIPE_GT
         position = text.match.get(position, position) + 1 if kinds[position] is TokenType.L_PAREN else position + 1

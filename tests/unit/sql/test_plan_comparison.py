@@ -46,3 +46,11 @@ def test_wrongly_expanded_text_is_rejected(tables: SparkSession, altered: str, r
 def test_right_expansion_is_accepted(tables: SparkSession) -> None:
     expanded = "SELECT `t1`.`k`, `t1`.`v`, `t2`.`w` FROM `t1` LEFT JOIN `t2` ON `t1`.`k` = `t2`.`k`"
     check_equal(AnalyzedQuery.of(tables.sql(TYPED)), AnalyzedQuery.of(tables.sql(expanded)))
+
+
+def test_columns_of_a_common_table_expression_are_compared_by_position(tables: SparkSession) -> None:
+    typed = AnalyzedQuery.of(tables.sql("WITH c AS (SELECT k, (SELECT 1), v FROM t1) SELECT * FROM c"))
+    named = "WITH c AS (SELECT k, (SELECT 1) AS _c1, v FROM t1) SELECT {} FROM c"
+    check_equal(typed, AnalyzedQuery.of(tables.sql(named.format("k, _c1, v"))))
+    with pytest.raises(SqlError, match="column k comes from"):
+        check_equal(typed, AnalyzedQuery.of(tables.sql(named.format("v, _c1, k"))))

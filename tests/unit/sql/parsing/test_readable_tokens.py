@@ -30,3 +30,36 @@ def test_index_of_a_cast_is_no_part_of_its_type(before: str, operand: str, type_
     assert not any(
         isinstance(node.parent, exp.Cast) and node.arg_key == "this" for node in query.tree.find_all(exp.Identifier)
     )
+
+
+@pytest.mark.parametrize("alias", ["c", "`c`", "days", "AS c"])
+def test_alias_of_a_cast_to_interval_is_no_unit(alias: str) -> None:
+    tree = parse_query(f"SELECT a::interval {alias} FROM t", Dialect.SPARK).tree
+    assert tree.expressions[0].alias == alias.removeprefix("AS ").strip("`")
+
+
+@pytest.mark.parametrize("word", ["MAP", "reduce"])
+@pytest.mark.parametrize(
+    ("form", "sources"),
+    [
+        ("FROM t {} a, b USING 'cat' AS (x)", 1),
+        ("FROM t q {} q.a + 1 USING 'cat' AS (x int) WHERE a > 1", 1),
+        ("{} a USING 'cat' FROM t", 1),
+        ("FROM t {0} {0} (a, b) USING 'cat'", 1),
+        ("FROM t JOIN u USING (k) {} a ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' USING 'cat' AS x", 2),
+        ("SELECT * FROM ({} a USING 'cat' AS x FROM t) q, u", 2),
+    ],
+)
+def test_script_behind_map_or_reduce_is_read(form: str, word: str, sources: int) -> None:
+    tree = parse_query(form.format(word), Dialect.SPARK).tree
+    script = tree.find(exp.QueryTransform)
+    assert script is not None
+    assert script.args["command_script"].this == "cat"
+    assert len(list(tree.find_all(exp.Table))) == sources
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT map(a, b) m, map FROM t JOIN u USING (k)", "SELECT map.a FROM t map JOIN u USING (k) WHERE map.b"]
+)
+def test_name_map_is_no_script(sql: str) -> None:
+    assert parse_query(sql, Dialect.SPARK).tree.find(exp.QueryTransform) is None
