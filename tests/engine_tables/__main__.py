@@ -1,7 +1,9 @@
 """Generate the tables of the engines, or compare them with the installed Spark.
 
 python -m tests.engine_tables spark hive    write hive_views/sql/engines/data; print calls that no signature explains
+python -m tests.engine_tables again         ask Spark again about the functions of which all pairs of types are asked
 python -m tests.engine_tables kept          write the expressions with which the unit tests compare the tables
+python -m tests.engine_tables operands      write operators and casts, also those that Spark refuses, for the unit tests
 python -m tests.engine_tables versions      write what differs in the installed Spark to spark_versions.json
 python -m tests.engine_tables grammar       write the grammar of the installed Spark, which has to be the newest
 python -m tests.engine_tables counts        write the numbers of arguments that Hive's compiler accepts
@@ -20,12 +22,14 @@ from pathlib import Path
 
 import hive_views.sql.engines
 from hive_views.spark.versions import spark_line
+from hive_views.sql.engines.tables import read_table
 from tests.engine_tables.argument_counts import MOST, measured_counts
 from tests.engine_tables.asking import ask_hive, ask_spark
 from tests.engine_tables.comparison import compare, compare_hive
-from tests.engine_tables.enumeration import COLUMNS, SEED, ask, ask_hive_calls
+from tests.engine_tables.enumeration import COLUMNS, OPERAND_COLUMNS, SEED, ask, ask_hive_calls, operand_expressions
 from tests.engine_tables.grammar import grammar_document, written
 from tests.engine_tables.hive_engine import running
+from tests.engine_tables.sampling import COMPLETE
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.engine_tables.writing import Document
 from tests.integration.hive.reader import VERSION
@@ -43,6 +47,13 @@ def write_spark() -> None:
     _write("spark", answers)
 
 
+def write_again() -> None:
+    """Write the table of Spark with new answers about the functions in `COMPLETE`."""
+    with session() as spark:
+        answers = {"ansi": ask_spark(spark, True, COMPLETE), "legacy": ask_spark(spark, False, COMPLETE)}
+    _write("spark", answers, read_table("spark"))
+
+
 def write_hive() -> None:
     """Write the table of Hive."""
     _write("hive", {"hive": ask_hive()})
@@ -55,6 +66,19 @@ def write_kept() -> None:
     _write_part("spark_types.jsonl", [(sql, *answers) for items in classes.values() for sql, answers in items.items()])
     with running() as engine:
         _write_part("hive_types.jsonl", list(ask_hive_calls(engine).items()))
+
+
+def write_operands() -> None:
+    """Write operators and casts with operands of all types, with Spark's types; `!` for those that it refuses."""
+    items = operand_expressions(3600)
+    answers = []
+    with session() as spark:
+        engine = SparkEngine(spark, OPERAND_COLUMNS)
+        for is_ansi in (True, False):
+            engine.set_ansi(is_ansi)
+            answers.append(["!" if kind.startswith("!") else kind for kind in engine.types(items)])
+    lines = (f"{json.dumps(case)}\n" for case in zip(items, *answers, strict=True))
+    (FIXTURES / "spark_operands.jsonl").write_text("".join(lines), "utf-8")
 
 
 def _write_part(name: str, cases: list) -> None:
@@ -106,8 +130,8 @@ def print_comparison_with_hive() -> None:
     print(*comparison.lines(), sep="\n")
 
 
-def _write(engine: str, answers: dict) -> None:
-    document = Document(engine, next(iter(answers.values())).version)
+def _write(engine: str, answers: dict, earlier: dict | None = None) -> None:
+    document = Document(engine, next(iter(answers.values())).version, earlier)
     for rules, given in answers.items():
         document.add(rules, given)
     (DATA / f"{engine}.json").write_text(document.text(), "utf-8")
@@ -116,8 +140,10 @@ def _write(engine: str, answers: dict) -> None:
 
 _COMMANDS = {
     "spark": write_spark,
+    "again": write_again,
     "hive": write_hive,
     "kept": write_kept,
+    "operands": write_operands,
     "versions": write_versions,
     "grammar": write_grammar,
     "counts": write_counts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -31,11 +31,18 @@ FIELDS = tuple(
     """.split()
 )
 """The fields of `extract` and `date_part`."""
+FORMS = {
+    **{name: f"{name}(DAY, 1, {{0}})" for name in ("dateadd", "date_add", "timestampadd")},
+    **{name: f"{name}(DAY, {{0}}, {{0}})" for name in ("datediff", "date_diff", "timediff", "timestampdiff")},
+    "window": "window({0}, '5 minutes')",
+    "session_window": "session_window({0}, '5 minutes')",
+}
+"""Calls with units, and those that add columns to a plan, whose results depend on the type of one argument."""
 NOT_LEARNED = frozenset(
     """
     struct named_struct arrays_zip variant_get try_variant_get from_json from_csv from_xml date_part datepart extract
     transform filter map_filter aggregate reduce zip_with transform_keys transform_values map_zip_with exists forall
-    window session_window from_avro from_protobuf current_time st_setsrid case when in stack explode explode_outer
+    window session_window from_avro from_protobuf current_time st_setsrid case when stack explode explode_outer
     inline inline_outer
     posexplode posexplode_outer json_tuple range sql_keywords collations python_worker_logs variant_explode
     variant_explode_outer
@@ -52,6 +59,8 @@ class Answers:
     samples: dict[str, Samples] = field(default_factory=dict)
     common: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)
     fields: dict[str, dict[str, str]] = field(default_factory=dict)
+    forms: dict[str, dict[str, str]] = field(default_factory=dict)
+    casts: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, samples: Samples) -> None:
         """Add the samples of a function that takes arguments in some number."""
@@ -59,8 +68,8 @@ class Answers:
             self.samples[name] = samples
 
 
-def ask_spark(spark: object, is_ansi: bool) -> Answers:
-    """Return Spark's answers about all functions."""
+def ask_spark(spark: object, is_ansi: bool, names: Collection[str] = ()) -> Answers:
+    """Return Spark's answers about some functions, all of them without `names`."""
     columns = columns_of(LEARNED_TYPES, "c")
     engine = SparkEngine(spark, columns)
     engine.set_ansi(is_ansi)
@@ -77,8 +86,17 @@ def ask_spark(spark: object, is_ansi: bool) -> Answers:
         kinds = engine.types([f"date_part('{field_name}', {item.sql})" for item in simple])
         given = zip(simple, kinds, strict=True)
         answers.fields[field_name] = {item.kind: kind for item, kind in given if not kind.startswith("!")}
+    for name, form in FORMS.items():
+        kinds = [engine.types([form.format(item.sql)])[0] for item in simple]
+        given = zip(simple, kinds, strict=True)
+        answers.forms[name] = {item.kind: kind for item, kind in given if not kind.startswith("!")}
+    for item in pool:
+        targets = [other for other in pool if other.argument.type != "void"]
+        kinds = engine.types([f"CAST({item.sql} AS {other.argument.type})" for other in targets])
+        accepted = {other.kind for other, kind in zip(targets, kinds, strict=True) if not kind.startswith("!")}
+        answers.casts[item.kind] = " ".join(sorted(accepted.union(answers.casts.get(item.kind, "").split())))
     journal = Journal(f"spark-{engine.version}-{'ansi' if is_ansi else 'legacy'}", pool)
-    for name in sorted(engine.functions()):
+    for name in sorted(names or engine.functions()):
         answers.add(name, journal.samples.get(name) or journal.add(name, sample_function(sampler, name)))
     return answers
 

@@ -86,6 +86,56 @@ PAIRS = (
 )
 
 
+INTERVALS = {
+    "iy": "interval year",
+    "im": "interval month",
+    "iym": "interval year to month",
+    "id": "interval day",
+    "ihm": "interval hour to minute",
+    "ids": "interval day to second",
+    "ci": "interval",
+    "aiy": "array<interval year>",
+    "ads": "array<interval day to second>",
+}
+OPERAND_COLUMNS = INTERVALS | COLUMNS
+"""The columns of `operand_expressions`."""
+OF_TWO_OPERANDS = (
+    *("{0} = {1}", "{0} <> {1}", "{0} < {1}", "{0} <=> {1}", "{0} IS DISTINCT FROM {1}", "{0} IN ({1})"),
+    *("{0} BETWEEN {1} AND {1}", "CASE {0} WHEN {1} THEN 1 END", "{0} LIKE {1}", "{0} AND {1}", "{0} OR {1}"),
+    *("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} % {1}", "{0} DIV {1}", "{0} || {1}", "{0} & {1}"),
+    *("if(true, {0}, {1})", "nullif({0}, {1})", "greatest({0}, {1})", "coalesce({0}, {1})", "try_add({0}, {1})"),
+    *("decode(1, 1, {0}, {1})", "decode(1, 1, 'a', 2, {0}, {1})", "decode(1, {0}, 1)", "equal_null({0}, {1})"),
+    *("lag({0}, 1, {1}) OVER (ORDER BY 1)", "array_contains(array({0}), {1})", "array_position(array({0}), {1})"),
+)
+_CAST_TARGETS = (
+    *("INT", "STRING", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN", "BINARY", "DECIMAL(5,2)", "VARIANT", "TIMESTAMP_NTZ"),
+    *("INTERVAL DAY", "INTERVAL YEAR TO MONTH", "INTERVAL"),
+)
+OF_ONE_OPERAND = (
+    *("NOT {0}", "{0} IS TRUE", "{0} IS NOT FALSE", "-{0}", "~{0}", "dateadd(DAY, 1, {0})", "datediff(DAY, {0}, {0})"),
+    *("timestampdiff(DAY, {0}, {0})", "nth_value({0}, 2) OVER (ORDER BY 1)", "lead({0}) OVER (ORDER BY 1)"),
+    *("abs({0})", "sum({0})", "avg({0})", "window({0}, '5 minutes')", "try_cast({0} AS INT)"),
+    *(f"CAST({{0}} AS {target})" for target in _CAST_TARGETS),
+)
+
+
+def operand_expressions(count: int, seed: int = SEED) -> list[str]:
+    """Return a random part of the forms above with operands of every type, the half of them with intervals."""
+    items = ["NULL", "1", "1L", "1.5", "'a'", *OPERAND_COLUMNS]
+    single = [form.format(item) for form in OF_ONE_OPERAND for item in items]
+    mixed = [form.format(*pair) for form in OF_TWO_OPERANDS for pair in product(items, repeat=2)]
+    of_intervals = [
+        form.format(*pair)
+        for form in OF_TWO_OPERANDS
+        for interval in INTERVALS
+        for item in items
+        for pair in ((interval, item), (item, interval))
+    ]
+    chosen = random.Random(seed)
+    parts = [chosen.sample(part, min(count // 3, len(part))) for part in (single, mixed, of_intervals)]
+    return sorted({item for part in parts for item in part})
+
+
 def expressions(engine: Any, share: float = 1.0, seed: int = SEED) -> dict[str, list[str]]:
     """Return the expressions of each class that may be valid; those of a function do not depend on the others.
 

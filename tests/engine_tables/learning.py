@@ -14,6 +14,7 @@ from itertools import combinations
 
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.call_types import Argument, Call, Merging, evaluate, kind_of
+from tests.engine_tables.sampling import REFUSED
 
 _DIGITS = {"1": (3, 0), "2": (5, 0), "4": (10, 0), "8": (20, 0)}
 Kinds = tuple[str, ...]
@@ -33,6 +34,8 @@ _MOST_OBSERVATIONS = 8
 """The answers that are explained, of those with the same literals."""
 _MOST_OF_KINDS = 60
 """The answers that are explained, of those with the same kinds of types."""
+_KINDS_OF_SEVERAL = frozenset({"aa", "am", "ar"})
+"""Kinds of types of which some fit each other and others do not."""
 _OF_ONE = (
     *("argument", "element", "key", "value", "array", "array_of_element", "keys", "values", "entries", "flattened"),
     *(
@@ -49,7 +52,7 @@ _OF_ONE = (
 )
 _OF_TWO = (
     *("merged_pair", "merged_pair_strictly", "arrays_merged", "appended", "map_of_arrays"),
-    *("decimal_added", "decimal_multiplied", "decimal_divided", "decimal_remainder"),
+    *("decimal_added", "decimal_multiplied", "decimal_divided", "decimal_remainder", "decimal_bound"),
 )
 _OF_ALL = ("merged", "merged_strictly", "array_merged")
 
@@ -57,9 +60,9 @@ _OF_ALL = ("merged", "merged_strictly", "array_merged")
 def terms(count: int, results: Sequence[str]) -> list[str]:
     """Return the results that a signature may have: formulas first, then the types that were answered."""
     candidates = [f"={name} {position}" for name in _OF_ONE for position in range(count)]
+    candidates += ["=map_of_pairs", "=choices"] if count >= 2 else []
     candidates += [f"={name} {first} {second}" for name in _OF_TWO for first, second in combinations(range(count), 2)]
     candidates += [f"={name} {first}" for name in _OF_ALL for first in range(min(count, 3))]
-    candidates += ["=map_of_pairs", "=choices"] if count >= 2 else []
     return [*results, *candidates]
 
 
@@ -69,14 +72,20 @@ class Learner:
     def __init__(self, observations: Sequence[Observation], merging: Mapping[str, Merging]) -> None:
         self._cells: dict[Kinds, list[Observation]] = defaultdict(list)
         numbers: Counter[tuple[Kinds, Literals]] = Counter()
+        self._refused: set[Kinds] = set()
         for arguments, result in observations:
             kinds = tuple(kind_of(argument.type) for argument in arguments)
+            if result == REFUSED:
+                if sum(kind in _KINDS_OF_SEVERAL for kind in kinds) < 2:
+                    self._refused.add(kinds)
+                continue
             literals = tuple(argument.literal for argument in arguments)
             has_parts = any(kind[0] in "apmr" for kind in kinds)
             numbers[kinds, literals] += 1
             most = _MOST_OBSERVATIONS if has_parts else 3
             if numbers[kinds, literals] <= most and len(self._cells[kinds]) < _MOST_OF_KINDS:
                 self._cells[kinds].append((arguments, result))
+        self._refused -= self._cells.keys()
         self._merging = merging
 
     def rules(self) -> list[Rule]:
@@ -110,7 +119,7 @@ class Learner:
             needed = fitting & remaining
             if not needed:
                 break
-            rules += [Rule(box, term) for box in _merged_boxes(_boxes(needed, wrong & remaining))]
+            rules += [Rule(box, term) for box in _merged_boxes(_boxes(needed, wrong & remaining | self._refused))]
             remaining -= needed
         return rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Protocol
@@ -16,6 +16,32 @@ _PALETTE = ("string", "int", "double", "date", "timestamp", "boolean", "binary",
 _PALETTE_NESTED = ("map<string,int>", "array<string>", "array<array<int>>", "bigint")
 _MOST_ARGUMENTS = 8
 _VARIADIC = 12
+REFUSED = "!"
+"""The result of a call that the engine refuses, in the samples of functions in `COMPLETE`."""
+_A, _B = "{0}", "{1}"
+_PAIR = ((_A, _B),)
+COMPLETE: Mapping[str, Sequence[tuple[str, ...]]] = {
+    **dict.fromkeys(("%", "&", "*", "+", "-", "/", "^", "|", "div", "<<", ">>", ">>>"), _PAIR),
+    **dict.fromkeys(("<", "<=", "<=>", "=", "==", ">", ">=", "and", "or", "in", "equal_null", "nullif"), _PAIR),
+    **dict.fromkeys(("like", "ilike", "rlike", "regexp", "regexp_like", "concat"), _PAIR),
+    **dict.fromkeys(("try_add", "try_subtract", "try_multiply", "try_divide"), _PAIR),
+    **dict.fromkeys(("array_append", "array_contains", "array_position", "array_prepend", "array_remove"), _PAIR),
+    **dict.fromkeys(("arrays_overlap", "greatest", "least"), _PAIR),
+    "between": ((_A, _B, _B),),
+    "if": (("true", _A, _B), (_A, "1", "1")),
+    "decode": (("1", "1", _A), ("1", "1", _A, _B), (_A, _A, "1"), (_A, _A, "1", "1"), (_A, _B)),
+    **dict.fromkeys(("lag", "lead"), ((_A, _B), (_A, "1", _B))),
+    "nth_value": ((_A, "1"), (_A, "1L"), (_A, "1S")),
+    "uniform": ((_A, _B), (_A, _B, "1"), (_A, _B, "1L"), (_A, _B, "NULL")),
+}
+"""The arguments of the functions of which all pairs of types are asked, also those that the engine refuses.
+
+The signatures of these functions have no types that the engine refuses.
+"""
+_WITHOUT_REFUSALS = frozenset({"decode"})
+"""Functions of whose results a formula decides whether they have a common type."""
+_OF_CONSTANTS = frozenset({"lag", "lead", "nth_value", "uniform"})
+"""Functions with arguments that must be constant."""
 Signature = tuple[Written, ...]
 Accepted = dict[Signature, str]
 """Calls with their result types."""
@@ -83,6 +109,11 @@ class Sampler:
         """Return the sampled calls of a function with a number of arguments, the same ones in every order of asking."""
         self._random = random.Random(f"{self._seed} {name} {count}")
         sample = Sample()
+        if any(len(form) == count for form in COMPLETE.get(name, ())):
+            self._ask(name, sample, self._pairs(name, count))
+            if name not in _WITHOUT_REFUSALS:
+                sample.accepted |= dict.fromkeys(sample.refused, REFUSED)
+            return sample
         self._ask(name, sample, seeds)
         has_example = bool(sample.accepted)
         if count == 0:
@@ -105,6 +136,17 @@ class Sampler:
             self._vary(name, sample, count)
             self._cross(name, sample, 800 if count == 2 else 150)
         return sample
+
+    def _pairs(self, name: str, count: int) -> Iterator[Signature]:
+        """Yield the calls with every pair of types; those of functions with constant arguments have no columns."""
+        for form in COMPLETE[name]:
+            pool = [_constant(item) for item in self._pool] if name in _OF_CONSTANTS else self._pool
+            for pair in product(pool, repeat=2) if len(form) == count else ():
+                kinds = {"true": "boolean", "1S": "smallint", "1L": "bigint", "NULL": "void"}
+                yield tuple(
+                    pair[0] if part == _A else pair[1] if part == _B else literal(part, kinds.get(part, "int"))
+                    for part in form
+                )
 
     def _mixed(self, count: int) -> Signature:
         return tuple(self._random.choice(self._palette) for _ in range(count))
@@ -152,6 +194,12 @@ class Sampler:
                 sample.refused.add(call)
             else:
                 sample.accepted[call] = answer
+
+
+def _constant(item: Written) -> Written:
+    """Return a constant of an argument's type."""
+    is_null = item.argument.type == "void"
+    return item if is_null else Written(f"CAST(NULL AS {item.argument.type})", Argument(item.argument.type))
 
 
 def is_variadic(counts: Container[int]) -> bool:

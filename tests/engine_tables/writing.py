@@ -13,13 +13,28 @@ from tests.engine_tables.sampling import is_variadic
 
 
 class Document:
-    """The file of one engine; texts and entries that occur several times are written once."""
+    """The file of one engine; texts and entries that occur several times are written once.
 
-    def __init__(self, engine: str, version: str) -> None:
+    Args:
+        engine: The engine.
+        version: Its version.
+        earlier: An earlier file, from which functions are taken that were not asked again.
+    """
+
+    def __init__(self, engine: str, version: str, earlier: Mapping[str, Any] | None = None) -> None:
+        self._earlier = earlier
         self._sets: dict[str, int] = {}
         self._terms: dict[str, int] = {}
         self._entries: dict[str, int] = {}
-        self._document: dict[str, Any] = {"engine": engine, "version": version, "names": {}, "common": {}, "fields": {}}
+        self._document: dict[str, Any] = {
+            "engine": engine,
+            "version": version,
+            "names": {},
+            "common": {},
+            "fields": {},
+            "forms": {},
+            "casts": {},
+        }
         self.unexplained: list[str] = []
 
     def add(self, rules: str, answers: Answers) -> None:
@@ -27,7 +42,9 @@ class Document:
         merging = {rule: merging_of(pairs, strings_first=rules == "legacy") for rule, pairs in answers.common.items()}
         self._document["common"][rules] = {rule: _merging_json(item) for rule, item in merging.items()}
         self._document["fields"][rules] = answers.fields
-        names = {}
+        self._document["forms"][rules] = answers.forms
+        self._document["casts"][rules] = answers.casts
+        names = self._kept(rules)
         for name, samples in answers.samples.items():
             learned = {}
             for count, accepted in samples.items():
@@ -47,6 +64,26 @@ class Document:
             entry = {"counts": counts, "more": takes_more(name, samples), "rules": learned}
             names[name] = self._entries.setdefault(json.dumps(entry), len(self._entries))
         self._document["names"][rules] = names
+
+    def _kept(self, rules: str) -> dict[str, int]:
+        """Return the names of the earlier file, with the numbers of their entries in this one."""
+        earlier = self._earlier
+        if earlier is None:
+            return {}
+        names = {}
+        for name, number in earlier["names"][rules].items():
+            entry = earlier["entries"][number]
+            learned = {
+                count: [
+                    self._rule(Rule(tuple(frozenset(earlier["sets"][item].split()) for item in kinds), term_of))
+                    for kinds, term in listed
+                    for term_of in [earlier["terms"][term]]
+                ]
+                for count, listed in entry["rules"].items()
+            }
+            kept = {"counts": entry["counts"], "more": entry["more"], "rules": learned}
+            names[name] = self._entries.setdefault(json.dumps(kept), len(self._entries))
+        return names
 
     def text(self) -> str:
         """Return the file's text."""

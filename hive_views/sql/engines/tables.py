@@ -34,12 +34,24 @@ class Signature:
 
 @dataclass(frozen=True)
 class EngineTable:
-    """What an engine of one version answered, with one setting of ANSI."""
+    """What an engine of one version answered, with one setting of ANSI.
+
+    Attributes:
+        version: The version.
+        names: The number of each function's entry.
+        common: The rules for common types.
+        fields: The types of fields of dates, by the kind of the date.
+        forms: The types of calls with units and of windows, by the kind of the time.
+        casts: The kinds of types, separated by spaces, to which a kind can be cast.
+        document: The file.
+    """
 
     version: str
     names: Mapping[str, int]
     common: Mapping[str, Any]
     fields: Mapping[str, Mapping[str, str]]
+    forms: Mapping[str, Mapping[str, str]]
+    casts: Mapping[str, str]
     document: Mapping[str, Any]
 
     def counts(self, name: str) -> tuple[frozenset[int], bool] | None:
@@ -86,7 +98,9 @@ def engine_table(engine: str, rules: str) -> EngineTable:
         document["version"],
         document["names"][rules],
         document["common"][rules],
-        document.get("fields", {}).get(rules, {}),
+        document["fields"].get(rules, {}),
+        document.get("forms", {}).get(rules, {}),
+        document.get("casts", {}).get(rules, {}),
         document,
     )
 

@@ -395,6 +395,7 @@ FORMULAS: dict[str, Callable[..., str | None]] = {
     "decimal_multiplied": _operation(lambda p1, s1, p2, s2: (p1 + p2 + 1, s1 + s2)),
     "decimal_divided": _operation(_quotient),
     "decimal_remainder": _operation(_remainder),
+    "decimal_bound": lambda call, first, second: _bound(call, first, second),
     "decimal_rounded": _rounded,
     "rounded_up": _rounded_up,
     "number_format": _number_format,
@@ -426,11 +427,18 @@ def _map_of_entries(call: Call, position: int) -> str | None:
     return _map(fields[0][1], fields[1][1]) if len(fields) == 2 else None
 
 
+def _bound(call: Call, first: int, second: int) -> str | None:
+    """Return the type of a random number between two decimals: the first one if it holds the second (Spark 4.1.4)."""
+    (p1, s1), (p2, s2) = (hive_types.decimal(call.type(position)) or (0, 0) for position in (first, second))
+    if not p1 or not p2:
+        return None
+    return call.type(first if s1 >= s2 and p1 - s1 >= p2 - s2 else second)
+
+
 def _choices(call: Call) -> list[str]:
-    """Return the types of the results of `decode(value, search, result, …, default)`."""
+    """Return the types of the results of `decode(value, search, result, …, default)`; a missing default is a string."""
     types = call.types(0)
-    results = types[2::2]
-    return [*results, types[-1]] if len(types) % 2 == 0 else results
+    return [*types[2::2], types[-1] if len(types) % 2 == 0 else "string"]
 
 
 def evaluate(term: str, call: Call) -> str | None:

@@ -153,10 +153,6 @@ class SparkTypeInference(CallInference):
             fields.append((name or argument.name or f"col{position + 1}", argument.type))
         return struct_of(fields)
 
-    def _first_argument(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        first = self.argument(node, parts[0]) if parts else None
-        return first.type if first is not None else None
-
     def _named_struct(self, node: exp.Expr, parts: list[Range]) -> str | None:
         if len(parts) % 2 or not parts:
             return None
@@ -189,36 +185,18 @@ class SparkTypeInference(CallInference):
         target = self.literal_argument(parts[2]) if len(parts) == 3 else None
         return written_type(target.literal) if target is not None and target.literal is not None else None
 
-    def _decode(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        """Return the common type of the results, of which the default is a NULL of type STRING if it is not given."""
-        types = self._argument_types(node, parts)
-        if types is None or len(types) < 3:
-            return self.result("decode", [Argument(kind) for kind in types]) if types is not None else None
-        results = [*types[2::2], types[-1] if len(types) % 2 == 0 else "string"]
-        return next((rules.wide.of(results) for rules in spark_rules(self._conf)), None)
-
-    def _uniform(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        """Return the type of a random number: of two decimals the first if it holds the second (Spark 4.1.4)."""
-        types = self._argument_types(node, parts[:2])
-        if types is None or len(types) != 2:
+    def _form(self, node: exp.Expr, parts: list[Range]) -> str | None:
+        """Return the type of a call that depends on the type of one argument: the last one, or the time of a window."""
+        name = self._word(node) or ""
+        is_unit_call = name in SPARK_COUNTS.further
+        if is_unit_call and len(parts) == 2:
+            arguments = self.arguments(node, parts)
+            return self.result(name, arguments) if arguments is not None else None
+        time = self.argument(node, parts[-1 if is_unit_call else 0]) if parts else None
+        if time is None:
             return None
-        decimals = [kind for kind in types if hive_types.base(kind) == "decimal"]
-        for kind in ("void", "double", "float"):
-            if kind in types:
-                return "double" if kind == "void" else kind
-        if decimals:
-            (p1, s1), (p2, s2) = (hive_types.as_decimal(kind) for kind in (decimals[0], decimals[-1]))
-            return decimals[0] if s1 >= s2 and p1 - s1 >= p2 - s2 else decimals[-1]
-        return max(types, key=hive_types.INTEGERS.index) if {*types} <= {*hive_types.INTEGERS} else None
-
-    def _argument_types(self, node: exp.Expr, parts: list[Range]) -> list[str] | None:
-        arguments = [self.argument(node, part) for part in parts]
-        return None if None in arguments else [item.type for item in arguments if item is not None]
-
-    def _window_of_time(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        time = self.argument(node, parts[0]) if parts else None
-        kind = _SHIFTED.get(time.type) if time is not None else None
-        return struct_of([("start", kind), ("end", kind)]) if kind is not None else None
+        answers = (rules.table.forms.get(name, {}) for rules in spark_rules(self._conf))
+        return next((kinds[kind_of(time.type)] for kinds in answers if kind_of(time.type) in kinds), None)
 
     def _date_part(self, node: exp.Expr, parts: list[Range]) -> str | None:
         if len(parts) != 2:
@@ -238,19 +216,6 @@ class SparkTypeInference(CallInference):
             if result is not None:
                 return result
         return None
-
-    def _unit_call(self, node: exp.Expr, parts: list[Range]) -> str | None:
-        """Return the type of `dateadd` and `datediff`, whose three arguments begin with a unit."""
-        name = "date_add" if self._word(node) in ("dateadd", "date_add") else self._word(node)
-        if len(parts) == 2:
-            arguments = self.arguments(node, parts)
-            return self.result(str(name), arguments) if arguments is not None else None
-        if len(parts) != 3:
-            return None
-        if name in ("datediff", "date_diff", "timediff", "timestampdiff"):
-            return "bigint"
-        last = self.argument(node, parts[2])
-        return _SHIFTED.get(last.type) if last is not None else None
 
     def _word(self, node: exp.Expr) -> str | None:
         token = self.query.function_token(node)
@@ -378,7 +343,18 @@ class SparkTypeInference(CallInference):
         if target.args.get("collate"):
             return None
         kind = data_type(target)
+        if kind is None or not self._can_cast(inner, kind):
+            return None
         return self._target(node) or kind if kind == "string" else kind
+
+    def _can_cast(self, node: exp.Expr, target: str) -> bool:
+        """Return whether Spark casts an expression to a type; also for types that are not known or not simple."""
+        operand = self._operand(node)
+        kinds = kind_of(operand.type) if operand is not None else "?", kind_of(target)
+        casts = [rules.table.casts for rules in spark_rules(self._conf)]
+        if any(kind not in accepted for kind in kinds for accepted in casts):
+            return True
+        return any(kinds[1] in accepted[kinds[0]].split() for accepted in casts)
 
     def _concatenation_of_strings(self, node: exp.Expr) -> str | None:
         """Return the type of `concat(…)`, or of strings one after the other."""
@@ -421,15 +397,56 @@ class SparkTypeInference(CallInference):
         for operator in reversed(chain):
             right = self._operand(operator.expression)
             if left is None or right is None:
-                return None
-            kind = self.result(_OPERATORS[type(operator)], [left, right])
+                operands = (operator.this, operator.expression)
+                is_refused = any(
+                    item is None and _is_predicate(node) for item, node in zip((left, right), operands, strict=True)
+                )
+                kind = "boolean" if isinstance(operator, exp.Connector) and not is_refused else None
+            else:
+                kind = self.result(_OPERATORS[type(operator)], [left, right])
             left = Argument(kind) if kind is not None else None
         return left.type if left is not None else None
 
     def _not(self, node: exp.Expr) -> str | None:
         return self._operator_of("~", node.this)
 
+    def _predicate(self, name: str, *nodes: exp.Expr) -> str | None:
+        """Return BOOLEAN, or None if Spark has no such predicate for the types of its operands."""
+        operands = [self._operand(node) for node in nodes]
+        known = [item for item in operands if item is not None]
+        if len(known) == len(operands):
+            return self.result(name, known)
+        # A predicate without a type is refused, also as a part of another one.
+        is_refused = any(given is None and _is_predicate(node) for given, node in zip(operands, nodes, strict=True))
+        return None if is_refused else "boolean"
+
+    def _comparison(self, node: exp.Expr) -> str | None:
+        return self._predicate(_COMPARISONS[type(node)], node.this, node.expression)
+
+    def _like(self, node: exp.Expr) -> str | None:
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return "boolean"
+        return self._predicate("like", node.this, node.expression)
+
+    def _between(self, node: exp.Expr) -> str | None:
+        return self._predicate("between", node.this, node.args["low"], node.args["high"])
+
+    def _in(self, node: exp.Expr) -> str | None:
+        pairs = [self._predicate("in", node.this, item) for item in node.expressions]
+        return None if None in pairs else "boolean"
+
+    def _is(self, node: exp.Expr) -> str | None:
+        is_truth = type(node.expression) is exp.Boolean
+        return self._predicate("<=>", node.this, node.expression) if is_truth else "boolean"
+
+    def _negation(self, node: exp.Expr) -> str | None:
+        return self._predicate("not", node.this)
+
     def _choice(self, node: exp.Expr) -> str | None:
+        if type(node) is exp.Case and node.this is not None:
+            compared = [self._predicate("=", node.this, item.this) for item in node.args["ifs"]]
+            if None in compared:
+                return None
         options = [item.args["true"] for item in node.args.get("ifs") or ()]
         default = node.args.get("default")
         types = [self.type_of(item) for item in options]
@@ -488,6 +505,8 @@ def _exact_type(written: str) -> str | None:
 
 def data_type(node: exp.Expr) -> str | None:
     """Return the type that a cast names; strings of limited length are strings in Spark."""
+    if isinstance(node.this, exp.Interval):
+        return f"interval {interval_unit(node.this).lower()}"
     kind = node.this.value if hasattr(node.this, "value") else str(node.this)
     inner = node.expressions
     if kind == "DECIMAL":
@@ -511,6 +530,13 @@ def _without_length(kind: str) -> str:
     return "timestamp" if kind == "timestamp with local time zone" else kind
 
 
+def _is_predicate(node: exp.Expr) -> bool:
+    """Return whether an expression is a predicate, which has no type if Spark refuses it."""
+    while type(node) is exp.Paren:
+        node = node.this
+    return type(node) in _PREDICATES
+
+
 def _boolean(types: TypeInference, node: exp.Expr) -> str | None:
     return "boolean"
 
@@ -527,8 +553,6 @@ _UNITS = {
 """The units of Spark's interval types by the units of interval literals."""
 _READ_AS_NUMBERS = frozenset({*hive_types.STRINGS, "void"})
 """The types that a sign turns into DOUBLE."""
-_SHIFTED = {**dict.fromkeys(("date", "string", "timestamp"), "timestamp"), "timestamp_ntz": "timestamp_ntz"}
-"""The types of `dateadd(unit, number, time)` by the type of the time."""
 _WRAPPERS = frozenset(
     {exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.Window}
 )
@@ -541,8 +565,25 @@ _TARGETS = {
     "VARCHAR": "string",
     "CHAR": "string",
     "VARIANT": "variant",
+    "INTERVAL": "interval",
 }
+_COMPARISONS: dict[type, str] = {
+    exp.EQ: "=",
+    exp.NEQ: "=",
+    exp.LT: "<",
+    exp.LTE: "<",
+    exp.GT: "<",
+    exp.GTE: "<",
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<=>",
+}
+"""The comparisons whose operands have the types of another one."""
+_PREDICATES = frozenset(
+    {exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, *_COMPARISONS}
+)
 _OPERATORS: dict[type, str] = {
+    exp.And: "and",
+    exp.Or: "or",
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -583,13 +624,13 @@ _RULES: dict[type, Callable[[SparkTypeInference, Any], str | None]] = {
     exp.Localtimestamp: _constant("timestamp_ntz"),
     exp.CurrentUser: _constant("string"),
     **dict.fromkeys(_OPERATORS, SparkTypeInference._binary),
-    **dict.fromkeys(
-        (
-            *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
-            *(exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Exists),
-        ),
-        _boolean,
-    ),
+    exp.Not: SparkTypeInference._negation,
+    exp.Exists: _boolean,
+    exp.In: SparkTypeInference._in,
+    exp.Between: SparkTypeInference._between,
+    exp.Is: SparkTypeInference._is,
+    **dict.fromkeys(_COMPARISONS, SparkTypeInference._comparison),
+    **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike), SparkTypeInference._like),
 }
 _FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str | None]] = {
     "struct": SparkTypeInference._struct_call,
@@ -607,14 +648,11 @@ _FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str 
     "transform_keys": SparkTypeInference._transform_keys,
     "transform_values": SparkTypeInference._transform_values,
     "map_zip_with": SparkTypeInference._map_zip_with,
-    "decode": SparkTypeInference._decode,
-    "uniform": SparkTypeInference._uniform,
     "exists": lambda types, node, parts: "boolean",
     "forall": lambda types, node, parts: "boolean",
-    **dict.fromkeys(("window", "session_window"), SparkTypeInference._window_of_time),
+    **dict.fromkeys(("window", "session_window"), SparkTypeInference._form),
     **dict.fromkeys(("from_json", "from_csv", "from_xml"), SparkTypeInference._parsed),
     **dict.fromkeys(("date_part", "datepart"), SparkTypeInference._date_part),
-    **dict.fromkeys(("lag", "lead", "nth_value"), SparkTypeInference._first_argument),
-    **dict.fromkeys(SPARK_COUNTS.further, SparkTypeInference._unit_call),
+    **dict.fromkeys(SPARK_COUNTS.further, SparkTypeInference._form),
 }
 """The functions whose type depends on names, literals or lambdas, which the table does not have."""
