@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -83,9 +84,15 @@ class ParsedQuery:
         """Whether no USING can be written as ON, since parts of the text that are not rewritten depend on USING.
 
         Such parts are a star in a function other than `count(*)`, an element of FROM without alias, NATURAL JOIN, and
-        pipe operators that need a query around the operators before them.
+        pipe operators that need a query around the operators before them. In Spark, very long chains of FULL JOIN
+        depend on it, too: their conditions would name all tables before them.
         """
         if self.text.pipe_markers:
+            return True
+        full_joins = Counter(
+            id(join.parent) for join in self.nodes_of(exp.Join) if join.side == "FULL" and join.args.get("using")
+        )
+        if self.text.dialect is Dialect.SPARK and max(full_joins.values(), default=0) > _MOST_FULL_JOINS:
             return True
         for star in self.nodes_of(exp.Star):
             parent = star.parent
@@ -286,6 +293,8 @@ _BEGINNINGS = frozenset(
 )
 _MOST_RENAMED_CALLS = 50
 """The number of calls with arguments that sqlglot does not know, each of which costs another parse."""
+_MOST_FULL_JOINS = 100
+"""The number of FULL JOINs with USING in a FROM clause up to which they are written with ON."""
 _VALUES_OF_TYPES = frozenset({(TokenType.GT, TokenType.L_BRACKET), (TokenType.GT, TokenType.L_PAREN)})
 _NEVER_LAST = frozenset({TokenType.COMMA, TokenType.ALIAS})
 _UNDERSCORE = re.compile(r"_(?<!\w_)")

@@ -494,6 +494,7 @@ def _expand_merged_star(
         keys = {entry.name for entry in merged.visible if entry.is_key and table in entry.tables}
         keys |= {entry.name for entry in merged.hidden if entry.tables == (table,)}
         entries = [entry for entry in merged.visible if entry.tables == (table,) and entry.name not in keys]
+    counts = Counter(entry.name for entry in merged.visible)
     for entry in entries:
         owner, name = entry.tables[0], entry.name
         omitted = excluded.get((owner, name), NOTHING) | excluded.get((None, name), NOTHING)
@@ -513,9 +514,13 @@ def _expand_merged_star(
             continue
         source = scope.tables[owner or None][name]
         check_hidden_key(context, scope, owner, name, item)
-        text = _written(context, owner if entry.is_qualified else "", _spelled(context, block, source, name))
+        spelled = _spelled(context, block, source, name)
+        text = _written(context, owner if entry.is_qualified else "", spelled)
+        if counts[name] > 1 and text == context.quote(spelled):
+            raise context.fail(
+                f"The star has several columns called {name}, one without a table: list the columns", item
+            )
         if omitted:
-            spelled = _spelled(context, block, source, name)
             text, column = _put_struct(context, text, omitted, (source, name, spelled), output, item)
             columns.append((text, text, column))
             continue

@@ -18,6 +18,9 @@ def _repeat(element: str, separator: str = ", ") -> Callable[[int], str]:
     return lambda count: separator.join(element.replace("#", str(number)) for number in range(count))
 
 
+SIDES = ("left", "full")
+
+
 def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
     """Dialects, names and texts of a number of elements; `{}` in a template stands for the elements."""
     shapes = {
@@ -71,7 +74,7 @@ def _texts() -> Iterator[tuple[str, str, Callable[[int], str]]]:
         "stars of tables",
         lambda count: f"select {_repeat('x#.*')(count)} from {_repeat('(select k as k# from u) x#')(count)}",
     )
-    for using in ("join u x# using (k)", "left join (select k, 1 as v# from u) x# using (k)"):
+    for using in ("join u x# using (k)", *(f"{side} join (select k, 1 as v# from u) x# using (k)" for side in SIDES)):
         joins = _repeat(using, " ")
         yield "spark", using, lambda count, j=joins: f"select k from (select k from u) x {j(count)}"  # type: ignore[misc]
     yield (
