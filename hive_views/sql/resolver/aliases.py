@@ -94,6 +94,7 @@ def note_new_names(context: ResolutionContext, scope: Scope, identifiers: Sequen
     for column, identifier in zip(scope.columns, identifiers, strict=False):
         if scope.names[column][1] != identifier.name.lower():
             context.column_names.invented_names.add(column)
+            context.column_names.repeated_names.setdefault(identifier.name.lower(), []).append(column)
 
 
 def record_spellings(context: ResolutionContext, scope: Scope, alias: str | None, names: Iterable[str]) -> None:

@@ -553,12 +553,14 @@ class ColumnNames:
         spellings: The names of columns in upper and lower case as the author wrote them, where that is recorded.
         table_spellings: The names of columns of tables that have letters in upper case, as far as they were needed.
         invented_names: The columns without a name of their own, to which the resolver gives one.
+        repeated_names: The columns to which a list of column names gives a name twice, by this name.
         renamed_columns: The new names of columns of derived tables whose own names are duplicates.
     """
 
     spellings: dict[ScopeColumn, str] = field(default_factory=dict)
     table_spellings: dict[TableKey, Mapping[str, str]] = field(default_factory=dict)
     invented_names: set[ScopeColumn] = field(default_factory=set)
+    repeated_names: dict[str, list[ScopeColumn]] = field(default_factory=dict)
     renamed_columns: dict[ScopeColumn, str] = field(default_factory=dict)
 
     def is_invented(self, column: ScopeColumn) -> bool:

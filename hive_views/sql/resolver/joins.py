@@ -86,6 +86,11 @@ def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp
         quote_alias(context, identifier)
         name = identifier.name.lower()
         pair = [side.join_columns_of(name)[:1] for side in (left, right)]
+        if any(
+            _begins_with_repeated(context, side, name, found) for side, found in zip((left, right), pair, strict=True)
+        ):
+            reason = f"USING ({name}): a list of column names has {name} twice. Give one of them another name"
+            raise context.fail(reason, identifier, name)
         if not (pair[0] and pair[1]):
             raise context.fail(
                 f"column '{identifier.name}' not present in both sides of the join", identifier, identifier.name
@@ -94,6 +99,15 @@ def _using_keys(context: ResolutionContext, left: Scope, right: Scope, join: exp
             raise context.fail(f"USING names column '{identifier.name}' twice", identifier, identifier.name)
         keys.append((pair[0][0], pair[1][0]))
     return keys
+
+
+def _begins_with_repeated(context: ResolutionContext, side: Scope, name: str, found: list[JoinColumn]) -> bool:
+    """Return whether the first column of a name, which Spark compares, has got another one as its name is repeated."""
+    repeated = [column for column in context.column_names.repeated_names.get(name, ()) if column in side.names]
+    if not repeated or not found:
+        return bool(repeated)
+    columns, key = side.columns, side.column_of(found[0])
+    return key not in columns or columns.index(key) > columns.index(repeated[0])
 
 
 def _natural_keys(left: Scope, right: Scope) -> JoinKeys:
