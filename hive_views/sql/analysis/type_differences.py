@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import exp
 
 from hive_views.sql.analysis.constructs import UNKNOWN
+from hive_views.sql.engines.tables import engine_table
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import child_expressions, first_offsets_of, without_additions
 from hive_views.sql.resolver.resolved import ResolvedQuery
+from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.hive_types import base
 
 
@@ -30,13 +34,13 @@ def type_differences(resolution: ResolvedQuery, other: ResolvedQuery) -> Iterato
     while stack:
         one, two = map(without_additions, stack.pop())
         start = starts.get(id(one), 0)
-        is_renamed = {type(one), type(two)} in _ONE_FUNCTION
+        is_renamed = type(one) is not type(two) and _is_one_call(resolution.query, one, other.query, two)
         if type(one) is not type(two) and not is_renamed:
             yield TypeDifference(None, start)
             continue
         types = (base(resolution.type_of(one) or UNKNOWN), base(other.type_of(two) or UNKNOWN))
-        is_same = types[0] == types[1] or (isinstance(one, _OF_ONE_TYPE) and UNKNOWN in types)
-        if _is_operand(one) and not is_same:
+        is_same = types[0] == types[1] or (UNKNOWN in types and _has_one_type(resolution.query, one))
+        if not is_same and _is_operand(one):
             yield TypeDifference(types, start)
         for name in ("this",) if is_renamed else {**one.args, **two.args}:
             parts = [child_expressions(node.args.get(name)) for node in (one, two)]
@@ -45,30 +49,58 @@ def type_differences(resolution: ResolvedQuery, other: ResolvedQuery) -> Iterato
             stack += zip(*parts, strict=False)
 
 
-_OF_ONE_TYPE = (exp.Cast, exp.Count, exp.DateDiff, exp.Substring, exp.TsOrDsDiff)
-"""Expressions that have the same type in both engines where it is not determined."""
+def _is_one_call(query: ParsedQuery, one: exp.Expr, other_query: ParsedQuery, two: exp.Expr) -> bool:
+    """Return whether two nodes are one call of the text, for which sqlglot has a class in each dialect."""
+    token = query.function_token(one)
+    return token is not None and token == other_query.function_token(two)
 
-_ONE_FUNCTION = (
-    {exp.String, exp.Cast},
-    {exp.Date, exp.Cast},
-    {exp.Date, exp.TryCast},
-    {exp.TimestampTrunc, exp.DateTrunc},
-)
-"""The classes that sqlglot gives to one function in different dialects: `string(x)`, `date(x)` and `trunc(x, 'MM')`."""
+
+def _has_one_type(query: ParsedQuery, node: exp.Expr) -> bool:
+    """Return whether an expression is a cast, or a call with the same results in both engines."""
+    if isinstance(node, exp.Cast):
+        return True
+    token = query.function_token(node)
+    return token is not None and unquote_identifier(query.text.raw(token)).lower() in _functions_of_one_type()
+
+
+@cache
+def _functions_of_one_type() -> frozenset[str]:
+    """Return the functions whose results are the same types, and no formulas, in the tables of Hive and Spark."""
+    hive, spark = engine_table("hive", "hive"), engine_table("spark", "ansi")
+    results = {name: (hive.results(name), spark.results(name)) for name in hive.names if name in spark.names}
+    return frozenset(
+        name
+        for name, (ours, theirs) in results.items()
+        if ours == theirs and not any(result.startswith("=") for result in ours)
+    )
+
+
+_NO_OPERANDS: Mapping[str, Collection[tuple[type[exp.Expr], str]]] = {
+    "the column of a result": {(exp.Select, "expressions")},
+    "a key, of which equal values remain equal": {(exp.Group, "expressions"), (exp.Ordered, "this")},
+    "its type is that of what is in it": {(exp.Paren, "this"), (exp.Alias, "this")},
+    "WHEN … THEN …, whose parts are operands": {(exp.Case, "ifs")},
+    "a part of a literal or of the name of a type": {
+        *((exp.Interval, part) for part in ("this", "unit")),
+        *((exp.DataType, part) for part in ("this", "expressions", "kind")),
+    },
+}
+"""The places of a tree whose values decide about no other value, by the class of the node and the name of the part."""
+_PLACES = frozenset(place for places in _NO_OPERANDS.values() for place in places)
+_COMBINED = (exp.SetOperation, exp.In)
+"""What merges or compares the columns of the queries in it."""
 
 
 def _is_operand(node: exp.Expr) -> bool:
     """Return whether a node is a value whose type decides about another value: no column of a result, and no key."""
     if not isinstance(node, exp.Condition) or isinstance(node, (exp.DataType, exp.Star)):
         return False
+    if isinstance(node.parent, exp.Alias):
+        node = node.parent
     parent = node.parent
-    if isinstance(node, exp.If) and isinstance(parent, exp.Case):
-        return False  # WHEN … THEN …, whose parts are operands
-    if isinstance(parent, exp.Alias):
-        parent = parent.parent
-    if isinstance(parent, exp.Select):
+    if isinstance(parent, exp.Select) and node.arg_key == "expressions":
         around = parent.parent
         while isinstance(around, (exp.Subquery, exp.Paren)):
             around = around.parent
-        return isinstance(around, (exp.SetOperation, exp.In))
-    return not isinstance(parent, (exp.Paren, exp.Group, exp.Ordered, exp.Interval, exp.DataType))
+        return isinstance(around, _COMBINED)
+    return (type(parent), node.arg_key) not in _PLACES
