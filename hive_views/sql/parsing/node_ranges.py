@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.sql.parsing.expression_ranges import CLOSE, QUERIES, ExpressionReader, Range, UnreadableError
+from hive_views.sql.parsing.readable_tokens import PIVOTED
 from hive_views.sql.parsing.syntax_tree import child_expressions
 from hive_views.sql.text.tokens import Text
 
@@ -83,6 +84,7 @@ class _Reader(ExpressionReader):
             exp.Cube: self._sets,
             exp.GroupingSets: self._sets,
             exp.Values: self._source,
+            exp.QueryTransform: self._script,
         }
 
     # -- Queries -----------------------------------------------------------------------------------------------------
@@ -244,6 +246,12 @@ class _Reader(ExpressionReader):
             at = self._item(node, self._expect(at, _T.COMMA) if number else at)
         return at
 
+    def _script(self, node: exp.QueryTransform, at: int) -> int:
+        """Read `TRANSFORM (a, b) USING 'script' AS (c)`; of the clauses behind the expressions only the end."""
+        end = self._close(at + 1)
+        self._arguments(node.expressions, self._elements(at + 1))
+        return self._skip_clause(end + 1)
+
     def _group(self, node: exp.Group, at: int) -> int:
         with suppress(UnreadableError, IndexError):
             end = self._items(node.expressions, at)
@@ -383,24 +391,66 @@ class _Reader(ExpressionReader):
         return self._suffix(node, at + is_wrapped)
 
     def _suffix(self, node: exp.Expr, at: int) -> int:
-        """Read the alias behind a source, and skip its sample, version and pivots."""
+        """Read the version, the pivots and the alias behind a source, and skip its sample."""
         alias: Any = node.args.get("alias")
         is_read = not isinstance(alias, exp.TableAlias)
-        if node.args.get("version") is not None or node.args.get("when") is not None:
+        pivots = list(node.args.get("pivots") or ())
+        if node.args.get("when") is not None:
             raise UnreadableError
+        if node.args.get("version") is not None:
+            at = self._version(node.args["version"], at)
         while True:
             opened = self._opened_suffix(at)
-            if opened is not None:
+            if opened is not None and self._word(at) in ("PIVOT", "UNPIVOT") and pivots:
+                at = self._pivot(pivots.pop(0), at, opened)
+            elif opened is not None:
                 at = self._close(opened) + 1
-                pivots = node.args.get("pivots") or ()
-                for pivot in pivots:
-                    pivot_alias = pivot.args.get("alias")
-                    if pivot_alias is not None and self._is_alias(pivot_alias, at):
-                        at = self._table_alias(pivot_alias, at)
             elif not is_read and self._is_alias(alias, at):
                 at, is_read = self._table_alias(alias, at), True
             else:
                 return at
+
+    def _version(self, node: exp.Expr, at: int) -> int:
+        """Read `VERSION AS OF 1`, `TIMESTAMP AS OF '…'`, or one of them behind FOR."""
+        start = at
+        at += self._kind(at) is _T.FOR
+        if self._word(at) not in _VERSIONS:
+            raise UnreadableError
+        at = self._expect_word(at + 1, "AS", "OF")
+        return self._record(node, start, self.read(node.expression, at))
+
+    def _pivot(self, node: exp.Pivot, start: int, opened: int) -> int:
+        """Read a PIVOT or UNPIVOT with its alias; if its inside is not understood, only the whole has a range."""
+        end = self._close(opened)
+        try:
+            at = self._pivot_items(node.expressions, opened + 1)
+            (clause,) = node.args["fields"]
+            begin = self._expect(at, _T.FOR)
+            names = self._expect(self.read(clause.this, begin), _T.IN)
+            if self._pivot_items(clause.expressions, self._expect(names, _T.L_PAREN)) == self._close(names):
+                self._record(clause, begin, end)
+        except (UnreadableError, IndexError, ValueError, AttributeError):
+            for part in (*node.expressions, *(node.args.get("fields") or ())):
+                self._forget(part)
+        alias = node.args.get("alias")
+        at = end + 1
+        if alias is not None and self._is_alias(alias, at):
+            at = self._table_alias(alias, at)
+        return self._record(node, start, at)
+
+    def _pivot_items(self, nodes: Sequence[exp.Expr], at: int) -> int:
+        """Read the aggregates, columns or values of a PIVOT or UNPIVOT, each with an alias or without."""
+        for number, node in enumerate(nodes):
+            at = self._expect(at, _T.COMMA) if number else at
+            is_wrapped = self._tokens[at].text == PIVOTED
+            if type(node) not in (exp.PivotAlias, exp.Alias):
+                at = self.read(node, at + 2 * is_wrapped) + is_wrapped
+                continue
+            start = at
+            at = self.read(node.this, at + 2 * is_wrapped) + is_wrapped
+            at += self._kind(at) is _T.ALIAS
+            at = self._record(node, start, self.read(node.args["alias"], at))
+        return at
 
     def _opened_suffix(self, at: int) -> int | None:
         """Return the parenthesis of a sample or a pivot that begins at a token; None if none begins there."""
@@ -416,6 +466,8 @@ class _Reader(ExpressionReader):
         return isinstance(name, exp.Expr) and begin < len(self._tokens) and self._is_start(name, begin)
 
 
+_VERSIONS = frozenset({"VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"})
+"""The words in front of AS OF."""
 _SUFFIXES = {"TABLESAMPLE": (1, 2), "PIVOT": (1,), "UNPIVOT": (1, 3)}
 """How far behind the word the parenthesis is: after a method, or after INCLUDE NULLS."""
 _CLAUSES = frozenset(

@@ -37,13 +37,14 @@ FORMS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Rollup, exp.Cube, exp.GroupingSets), "SELECT 1 FROM x GROUP BY y, #, z"),
     ((exp.Identifier,), "SELECT x AS #"),
     ((exp.Table,), "SELECT * FROM (#)"),
+    ((exp.Pivot, exp.Version), "SELECT * FROM x #"),
 )
 """A query around a node of each type that is neither an expression nor a query."""
 
 OPAQUE = {
     "the parser made it up": (exp.TsOrDsToDate, exp.TimeStrToTime, exp.Array, exp.PropertyEQ, exp.Identifier, exp.Var),
     "its text is that of a larger node": (exp.In, exp.Is, exp.Distinct, exp.Literal, exp.DataType, exp.DataTypeParam),
-    "its clause is not read": (exp.Pivot, exp.PivotAlias, exp.TableSample, exp.WindowSpec, exp.Hint, exp.Version),
+    "its clause is not read": (exp.TableSample, exp.WindowSpec, exp.Hint),
 }
 
 
@@ -54,7 +55,9 @@ def parsed_again(query: ParsedQuery, node: exp.Expr, text: str) -> exp.Expr | No
         tree = parse_query(prefix + text, dialect).tree
         return tree.args["expression"] if prefix else tree
     parent = node.parent
-    if isinstance(node, exp.If) and node.arg_key == "ifs":
+    if isinstance(node, exp.QueryTransform) and text[:9].upper() != "TRANSFORM":
+        form = "FROM x #"  # MAP or REDUCE
+    elif isinstance(node, exp.If) and node.arg_key == "ifs":
         form = "SELECT CASE # END"
     elif isinstance(node, exp.TableAlias):
         is_view = isinstance(parent, exp.Lateral) and parent.args.get("view")
@@ -63,6 +66,23 @@ def parsed_again(query: ParsedQuery, node: exp.Expr, text: str) -> exp.Expr | No
         # Spark reads the word of a join behind UNPIVOT (…) as its alias.
         is_unpivot = isinstance(parent, exp.Pivot) and parent.args.get("unpivot")
         form = form or ("SELECT 1 FROM x UNPIVOT (y FOR v IN (z)) #" if is_unpivot else "SELECT 1 FROM (SELECT 1) #")
+    elif isinstance(parent, exp.Pivot) and parent.args.get("unpivot"):
+        form = (
+            "SELECT * FROM x UNPIVOT (v FOR #)"
+            if node.arg_key == "fields"
+            else "SELECT * FROM x UNPIVOT (# FOR n IN (a))"
+        )
+    elif isinstance(parent, exp.Pivot):
+        form = (
+            "SELECT * FROM x PIVOT (max(v) FOR #)"
+            if node.arg_key == "fields"
+            else "SELECT * FROM x PIVOT (# FOR n IN (1))"
+        )
+    elif isinstance(node, exp.PivotAlias):
+        is_unpivot = node.parent.parent.args.get("unpivot")
+        form = (
+            "SELECT * FROM x UNPIVOT (v FOR n IN (#))" if is_unpivot else "SELECT * FROM x PIVOT (max(v) FOR n IN (#))"
+        )
     elif isinstance(node, exp.Window) and node.arg_key == "windows":
         form = "SELECT 1 FROM x WINDOW #"
     elif isinstance(node, exp.Tuple) and isinstance(parent, exp.Values):
@@ -165,6 +185,31 @@ def test_range_of_a_random_node_is_parsed_to_the_node(dialect: Dialect, count: i
         ("SELECT 1 UNION SELECT 2 ORDER BY 1", exp.Union, None),
         ("WITH q AS (SELECT 1 AS a) SELECT a FROM q", exp.CTE, "q AS (SELECT 1 AS a)"),
         ("SELECT a FROM t LATERAL VIEW explode(b) x AS y", exp.Lateral, "LATERAL VIEW explode(b) x AS y"),
+        (
+            "SELECT TRANSFORM (a, b) USING 'cat' AS (c int) FROM t",
+            exp.QueryTransform,
+            "TRANSFORM (a, b) USING 'cat' AS (c int)",
+        ),
+        ("SELECT * FROM t VERSION AS OF 3 x", exp.Version, "VERSION AS OF 3"),
+        ("SELECT * FROM t FOR TIMESTAMP AS OF '2020-01-01'", exp.Version, "FOR TIMESTAMP AS OF '2020-01-01'"),
+        (
+            "SELECT * FROM t PIVOT (sum(a) AS s FOR k IN (1 AS p)) WHERE s > 1",
+            exp.Pivot,
+            "PIVOT (sum(a) AS s FOR k IN (1 AS p))",
+        ),
+        ("SELECT * FROM t PIVOT (sum(a) / 2 AS s FOR k IN (1 AS p))", exp.Div, "sum(a) / 2"),
+        (
+            "SELECT * FROM t PIVOT (sum(a) FOR (k, l) IN ((1, 2) AS p, (3, 4)))",
+            exp.In,
+            "(k, l) IN ((1, 2) AS p, (3, 4))",
+        ),
+        ("SELECT * FROM t PIVOT (sum(a) FOR k IN (1 AS p))", exp.PivotAlias, "1 AS p"),
+        (
+            "SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR n IN (a, b AS c)) AS u",
+            exp.Pivot,
+            "UNPIVOT INCLUDE NULLS (v FOR n IN (a, b AS c)) AS u",
+        ),
+        ("FROM t |> UNPIVOT (v FOR n IN (a, b AS c))", exp.PivotAlias, "b AS c"),
     ],
 )
 def test_range_includes_the_words_of_a_node(sql: str, node: type[exp.Expr], text: str | None) -> None:
