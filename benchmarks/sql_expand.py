@@ -41,7 +41,7 @@ from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.declared_types import declared_columns
 from hive_views.sql.writing.definition import define_view, hive_text
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.test_tpc_texts import FOLDERS, TESTS_OF_SPARK, tables_of
 
@@ -173,7 +173,7 @@ def main() -> None:
 
     def ours(mode: str) -> None:
         for sql, tables, database, conf in work:
-            expand(sql, tables, database=database, mode=mode, functions=FUNCTIONS, conf=conf)
+            expand(sql, tables, database=database, mode=mode, author=AuthorContext(functions=FUNCTIONS, conf=conf))
 
     def theirs() -> None:
         for sql, tables, database, _ in readable:

@@ -101,7 +101,7 @@ class EngineChecker:
         expanded = text.typed if text.expanded is None else text.expanded
         dialect = text.dialect.of_row
         try:
-            named = references(expanded, dialect)
+            named = references(parse_query(expanded, dialect))
             if named.files:
                 reason = f"it reads the files {', '.join(named.files)}, as only Spark does"
                 return tuple(EngineFinding(engine, Outcome.REFUSED, reason) for engine in (HIVE_ENGINE, TRINO))
@@ -152,7 +152,7 @@ def _findings_of_text(
     rows: RowCache, sql: str, dialect: Dialect, text: ViewText, *, read_by_trino_as: Dialect
 ) -> tuple[EngineFinding, ...]:
     """Examine one of the texts of a view alone; raises SqlError if it cannot be resolved."""
-    called = references(sql, dialect).functions
+    called = references(parse_query(sql, dialect)).functions
     functions = {function.name.lower(): "udf" for function in called if function.registered}
     return (
         *_missing_functions(sql, called),
@@ -189,9 +189,8 @@ def _ansi_findings(rows: RowCache, text: ViewText, row: Row) -> Iterator[EngineF
 def _resolved_by_spark(rows: RowCache, text: ViewText, sql: str) -> ResolvedQuery | None:
     """Resolve a text by the rules of Spark; None if that is not possible."""
     try:
-        called = references(sql, Dialect.SPARK).functions
-        functions = {function.name.lower(): "udf" for function in called if function.registered}
         query = parse_query(sql, Dialect.SPARK)
+        functions = {function.name.lower(): "udf" for function in references(query).functions if function.registered}
         conf = {ANSI: str(text.ansi).lower()}
         return resolve(query, MetastoreSchemas(rows.store, rows), text.database, functions=functions, conf=conf)
     except SqlError:
@@ -248,7 +247,7 @@ def _findings_of_trino(rows: RowCache, sql: str, dialect: Dialect, database: str
     """Yield what Trino's Hive connector does with a text that it reads as one of a dialect."""
     schemas = EngineSchemas(rows.store, TRINO, rows)
     try:
-        called = references(sql, dialect).functions
+        called = references(parse_query(sql, dialect)).functions
         functions = {function.name.lower(): "udf" for function in called if function.registered}
         findings = trino_findings(sql, schemas, database=database, dialect=dialect, functions=functions)
     except SqlError as error:

@@ -26,6 +26,7 @@ from hive_views.metastore.trino_encoding import query_of, schema_of
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_in_row, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import HIVE, RowTexts, sql_texts
+from hive_views.sql.parsing.parser import parse_query
 
 _PARSED_DIALECTS = ("hive", "spark", "trino")
 _CACHE_SIZE = 50_000
@@ -373,7 +374,7 @@ def _of_texts(texts: Mapping[str, str], database: str) -> TextLineage:
             if parser not in _PARSED_DIALECTS:
                 continue
             try:
-                parsed = references(texts[dialect], parser)
+                parsed = references(parse_query(texts[dialect], parser))
             except SqlError as error:
                 if not result.names:
                     result = TextLineage(None, (), f"its {dialect} text cannot be read: {error}")

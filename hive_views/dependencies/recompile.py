@@ -195,7 +195,7 @@ def _reject_other_catalogs(
     Resolving its text against this metastore's tables would silently change the view's columns and catalog.
     """
     local_catalogs = {catalog_name, store.config.session_catalog}
-    for table in references(text.typed, text.dialect).tables:
+    for table in references(parse_query(text.typed, text.dialect)).tables:
         catalog = table.catalog if table.catalog is not None else default_catalog
         if catalog is not None and catalog not in local_catalogs:
             line, column = line_and_column(text.typed, table.start)

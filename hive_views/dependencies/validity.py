@@ -28,6 +28,7 @@ from hive_views.sql.analysis.validity import (
     with_source_problems,
 )
 from hive_views.sql.analysis.view_text import ViewText, qualified_functions
+from hive_views.sql.parsing.parser import parse_query
 
 CheckProgress = Callable[[int, int], None]
 """Called with the number of checked views and the number of all views."""
@@ -209,7 +210,7 @@ def _check(
 
 def _source_without_schema(text: ViewText) -> str | None:
     try:
-        return source_without_schema(text.typed, text.dialect)
+        return source_without_schema(parse_query(text.typed, text.dialect))
     except SqlError:
         return None
 

@@ -29,7 +29,7 @@ from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
 from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
-from hive_views.sql.writing.expand import Expansion, OutputColumn, expand, unknown_type_error
+from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand, unknown_type_error
 
 
 def analyzed_schemas(
@@ -119,7 +119,10 @@ def without_given_names(store: MetastoreStore, query: ViewQuery) -> ViewQuery:
         called = references(statement.parsed_query).functions
         functions = _user_functions(store, statement, called, added_functions())
         expansion = expand(
-            statement.parsed_query, MetastoreSchemas(store), database=query.database, functions=functions
+            statement.parsed_query,
+            MetastoreSchemas(store),
+            database=query.database,
+            author=AuthorContext(functions=functions),
         )
     except SqlError:
         return query  # `build_definition` reports it

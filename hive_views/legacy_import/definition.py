@@ -38,6 +38,7 @@ from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, R
 from hive_views.sql.analysis.references import References, references
 from hive_views.sql.analysis.view_text import qualified_functions
 from hive_views.sql.parsing.errors import ParseTextError
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.parser_settings import find_variable
 from hive_views.sql.resolver.origins import unchanged_type
 from hive_views.sql.text.dialects import SYNTAX, Dialect
@@ -48,7 +49,7 @@ from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.types.names import row_type
 from hive_views.sql.types.upcasts import can_upcast, row_type_as_read
 from hive_views.sql.writing.definition import portable_text, to_portable_sql
-from hive_views.sql.writing.expand import Expansion, UnknownTypeError, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, UnknownTypeError, expand
 from hive_views.sql.writing.rename import rename_tables
 
 LEGACY_WRITER = "hive-views.legacy-writer"
@@ -97,14 +98,14 @@ def check_convertible(view: LegacyView, options: ImportOptions) -> LegacyView:
 def find_references(view: LegacyView) -> References:
     """Return the tables and functions that a legacy view's text names; raises ConversionError."""
     try:
-        return references(view.sql, view.dialect)
+        return references(parse_query(view.sql, view.dialect))
     except SqlError as error:
         unreadable = ConversionError(Reason.UNREADABLE, str(error))
         if view.writer is not Writer.HIVE or view.original is None:
             raise unreadable from error
     try:
         # Hive may have written an expanded text that cannot be parsed; see `_from_original_text`.
-        return references(view.original, view.dialect)
+        return references(parse_query(view.original, view.dialect))
     except SqlError:
         raise unreadable from None
 
@@ -164,11 +165,13 @@ def _database_of_original(
                     schemas,
                     database=database,
                     mode=mode,
-                    column_names=column_names,
-                    view_name=view.name.name,
-                    functions={
-                        item.name.lower(): "udf" for item in qualified_functions(view.original or "", Dialect.HIVE)
-                    },
+                    author=AuthorContext(
+                        column_names=column_names,
+                        view_name=view.name.name,
+                        functions={
+                            item.name.lower(): "udf" for item in qualified_functions(view.original or "", Dialect.HIVE)
+                        },
+                    ),
                 )
                 if has_same_tokens(expansion.expanded, expanded):
                     return database
@@ -214,15 +217,16 @@ def _define(
         return (*(parts[:-2] if keeps_catalog else ()), new.database, new.name)
 
     try:
-        sql = rename_tables(view.sql, view.dialect, new_name)
+        query = parse_query(view.sql, view.dialect)
+        sql = rename_tables(query, new_name)
         sql_with_catalogs = sql
         if view.dialect == "trino":
-            sql_with_catalogs = rename_tables(view.sql, view.dialect, partial(new_name, keep_catalog=True))
+            sql_with_catalogs = rename_tables(query, partial(new_name, keep_catalog=True))
     except ParseTextError as error:
         raise ConversionError(Reason.UNREADABLE, str(error)) from error
     except SqlError as error:
         raise ConversionError(Reason.CANNOT_RENAME, str(error)) from error
-    renamed = named if sql == view.sql else references(sql, view.dialect)
+    renamed = named if sql == view.sql else references(parse_query(sql, view.dialect))
     missing = _missing_tables(store, view, renamed, sql, options.file_columns)
     if missing:
         raise ConversionError(Reason.MISSING_TABLE, f"there is no {_join_or(missing)}")
@@ -343,7 +347,9 @@ class _DefinitionBuilder:
         key = (sql, dialect, database)
         if key not in self._expansions:
             functions = {function.name.lower(): "udf" for function in qualified_functions(sql, dialect)}
-            self._expansions[key] = expand(sql, self._schemas, database=database, dialect=dialect, functions=functions)
+            self._expansions[key] = expand(
+                sql, self._schemas, database=database, dialect=dialect, author=AuthorContext(functions=functions)
+            )
         return self._expansions[key]
 
     def _column_names(self, sql: str) -> tuple[str, ...]:

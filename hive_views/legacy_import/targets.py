@@ -38,6 +38,7 @@ from hive_views.spec.metadata import ViewMetadata
 from hive_views.spec.version_texts import sql_texts
 from hive_views.sql.analysis.references import FunctionReference, references
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import Dialect
 from hive_views.view_copy.catalogs import (
     CATALOG_ERRORS,
@@ -163,7 +164,9 @@ class RestTarget(ImportTarget):
                 raise ConversionError(Reason.MISSING_TABLE, f"{place} has no {' or '.join(missing)}")
         trino = sql_texts(version).get("trino")
         catalogs = (
-            {table.catalog for table in references(trino, Dialect.TRINO).tables if table.catalog} if trino else set()
+            {table.catalog for table in references(parse_query(trino, Dialect.TRINO)).tables if table.catalog}
+            if trino
+            else set()
         )
         if catalogs:
             notes.append(f"its text for Trino reads the catalog {', '.join(sorted(catalogs))}, not the REST catalog")
@@ -175,7 +178,7 @@ class RestTarget(ImportTarget):
             function
             for dialect, text in sql_texts(definition.definition.version).items()
             if dialect != "trino"
-            for function in references(text, Dialect.of(dialect)).functions
+            for function in references(parse_query(text, Dialect.of(dialect))).functions
             if function.qualified or (function.registered and function.name.lower() not in SPARK_FUNCTIONS)
         ]
 

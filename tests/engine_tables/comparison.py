@@ -10,7 +10,7 @@ from typing import Any
 from hive_views.errors import SqlError
 from hive_views.sql.engines.tables import engine_table
 from hive_views.sql.types.names import row_type
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.engine_tables.arguments import written
 from tests.engine_tables.enumeration import COLUMNS, HIVE_COLUMNS, SEED, ask, ask_hive_calls, part_of
 from tests.engine_tables.hive_engine import VERSION, HiveEngine
@@ -29,7 +29,11 @@ def inferred(sql: str, tables: Tables, dialect: str, conf: Mapping[str, str] | N
     """Return the inferred type of an expression; None where it is unknown or the text is refused."""
     try:
         query = f"SELECT {sql} AS c FROM t"
-        return expand(query, tables, database="d", dialect=dialect, conf=dict(conf or {})).columns[0].type
+        return (
+            expand(query, tables, database="d", dialect=dialect, author=AuthorContext(conf=dict(conf or {})))
+            .columns[0]
+            .type
+        )
     except SqlError:
         return None
 

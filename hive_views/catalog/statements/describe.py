@@ -16,6 +16,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.version_texts import partition_columns
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import SYNTAX
 from hive_views.sql.text.quoting import quote_identifier, quote_name, string_literal
 from hive_views.sql.writing.definition import escape_variables
@@ -58,7 +59,7 @@ def create_statement(
     text = text_of_version(name, version)
     quote = SYNTAX[text.dialect].quote
     lines = []
-    if any(len(table.parts) == 1 for table in references(text.typed, text.dialect).tables):
+    if any(len(table.parts) == 1 for table in references(parse_query(text.typed, text.dialect)).tables):
         lines.append(f"-- names without a database mean {json.dumps(text.database, ensure_ascii=False)}")
     kind = "VIEW" if partitioned_by is None else "MATERIALIZED VIEW"
     head = f"CREATE {kind} {quote_name((name.database, name.name), quote)}"

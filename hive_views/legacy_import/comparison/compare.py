@@ -27,6 +27,7 @@ from hive_views.legacy_import.legacy_view import LegacyView, Writer
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.sql.analysis.references import find_nondeterminism
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import Dialect
 
 _MOST_ROWS = 1000
@@ -347,7 +348,7 @@ def _row_differences(
 
 def _nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
     try:
-        return find_nondeterminism(entry.new_text or "", Dialect.HIVE)
+        return find_nondeterminism(parse_query(entry.new_text or "", Dialect.HIVE))
     except SqlError:
         return ()
 

@@ -17,6 +17,7 @@ from hive_views.legacy_import.plan import PlanEntry
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.metastore.rows.row import Row
 from hive_views.metastore.rows.serialization import row_fingerprint
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.writing.rename import Name, rename_tables
 
@@ -92,7 +93,7 @@ class LegacyTexts:
                 self._add(source, reader, expressions)
         names = {source.name: expressions[source.name][0] for source in sources}
         try:
-            text = rename_tables(view.sql, view.dialect, lambda name: _new_name(name, view, names))
+            text = rename_tables(parse_query(view.sql, view.dialect), lambda name: _new_name(name, view, names))
         except SqlError as error:
             raise ComparisonError(str(reader.name), f"the text of {view.name} cannot be read: {error}") from error
         expressions[entry.name] = f"{_PREFIX}{len(expressions)}", _with_names(text, view)

@@ -24,6 +24,7 @@ from hive_views.metastore.queries import RowCache
 from hive_views.spec.staleness_policy import METADATA, is_true
 from hive_views.spec.storage_link import STORAGE_TABLE_COPY
 from hive_views.sql.analysis.references import find_nondeterminism
+from hive_views.sql.parsing.parser import parse_query
 
 if TYPE_CHECKING:
     from hive_views.materialized.loading import LoadedMaterializedView
@@ -96,7 +97,7 @@ class FreshnessChecker:
             return refresh
         try:
             leaves = inline(view.name, view.metadata, sources, self._catalogs)
-            return replace(refresh, unrepeatable=find_nondeterminism(leaves.sql, leaves.dialect))
+            return replace(refresh, unrepeatable=find_nondeterminism(parse_query(leaves.sql, leaves.dialect)))
         except (SqlError, RefreshError):
             # This package cannot read the text: lineage and state alone decide, as the specification says.
             return replace(refresh, unrepeatable=())

@@ -121,7 +121,9 @@ def for_maintenance(leaves: IncrementalQuery, name: ViewName, sources: Sources) 
         for table, state in sources.tables.items()
     }
     try:
-        return IncrementalQuery(without_with(leaves.sql, leaves.dialect), leaves.dialect, name.database, columns)
+        return IncrementalQuery(
+            without_with(parse_query(leaves.sql, leaves.dialect)), leaves.dialect, name.database, columns
+        )
     except (NotIncrementalError, SqlError):
         return IncrementalQuery(leaves.sql, leaves.dialect, name.database, columns)  # the rules refuse WITH
 

@@ -29,6 +29,7 @@ from hive_views.spec.session_settings import can_change_results, differing_setti
 from hive_views.spec.staleness_policy import is_true
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.analysis.references import find_nondeterminism, without_datetime_words
+from hive_views.sql.parsing.parser import parse_query
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -170,7 +171,7 @@ def _unrepeatable_functions(
 ) -> tuple[str, ...]:
     """Return the nondeterministic functions of a definition; words such as `now` only if the engine casts them."""
     recorded = observation.recorded
-    functions = find_nondeterminism(leaves.sql, leaves.dialect)
+    functions = find_nondeterminism(parse_query(leaves.sql, leaves.dialect))
     if without_datetime_words(functions) == functions:
         return functions
     if scope.engine is None:  # as the last refresh decided

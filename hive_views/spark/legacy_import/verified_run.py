@@ -29,6 +29,7 @@ from hive_views.spark.sessions import SESSION_CATALOG
 from hive_views.spark.versions import check_session_version
 from hive_views.spark.view_content import ViewContent, changed_types, content_of_schema, is_different, read_contents
 from hive_views.sql.analysis.references import find_nondeterminism
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import quote_identifier, quote_name
 
@@ -195,7 +196,7 @@ def _describe_new(reason: str, after: ViewContent) -> str:
 
 def _find_nondeterminism(entry: PlanEntry) -> tuple[str, ...]:
     try:
-        return find_nondeterminism(entry.new_text or "", Dialect.HIVE)
+        return find_nondeterminism(parse_query(entry.new_text or "", Dialect.HIVE))
     except SqlError:
         return ()
 

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS, HIVE_PARTITIONED_FUNCTIONS, SPARK_FUNCTIONS
 from hive_views.sql.parsing.hive_grammar import PARSED_ELSEWHERE, RESERVED
-from hive_views.sql.parsing.parser import ParsedQuery, parse_query
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.spark_grammar import name_offsets
 from hive_views.sql.parsing.syntax_tree import function_token, relation_nodes, start_offsets
 from hive_views.sql.text.dialects import Dialect
@@ -99,13 +99,11 @@ class References:
     files: tuple[str, ...] = ()
 
 
-def references(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> References:
+def references(query: ParsedQuery) -> References:
     """Find the tables, views and functions that a query names; no schemas are needed.
 
     A common table expression is not reported where it is in scope.
     """
-    if isinstance(query, str):
-        query = parse_query(query, dialect)
     tables: dict[tuple[str, ...], TableReference] = {}
     opaque: dict[str, None] = {}
     files: dict[str, None] = {}
@@ -186,14 +184,9 @@ def _written_name(query: ParsedQuery, node: exp.Table) -> tuple[str, ...] | None
     return parts[:-1] if len(parts) > 3 or is_metadata else parts
 
 
-def source_without_schema(query: str | ParsedQuery, dialect: Dialect) -> str | None:
-    """Return what a query reads whose columns no row has: files, metadata of Iceberg tables; None if nothing.
-
-    Raises:
-        SqlError: If the text is no query.
-    """
-    if isinstance(query, str):
-        query = parse_query(query, dialect)
+def source_without_schema(query: ParsedQuery) -> str | None:
+    """Return what a query reads whose columns no row has: files, metadata of Iceberg tables; None if nothing."""
+    dialect = query.text.dialect
     for node in relation_nodes(query.tree):
         parts = named_parts(node) if isinstance(node, exp.Table) else ()
         if is_file_name(dialect, parts):
@@ -385,10 +378,8 @@ _METADATA_COLUMNS = frozenset(
 `MetadataColumns`, Spark's `_metadata`, Hive's virtual columns)."""
 
 
-def find_nondeterminism(query: str | ParsedQuery, dialect: Dialect = Dialect.HIVE) -> tuple[str, ...]:
+def find_nondeterminism(query: ParsedQuery) -> tuple[str, ...]:
     """Return the functions, columns and clauses of a query whose result may differ between runs, sorted."""
-    if isinstance(query, str):
-        query = parse_query(query, dialect)
     tree = query.tree
     causes = set()
     for node in tree.find_all(exp.Func):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.references import FunctionReference, may_call_registered_functions, references
 from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.definition import hive_text
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from hive_views.sql.writing.rename import rename_tables
 
 _HINT = ". Recompile the view to expand its text"
@@ -50,9 +51,11 @@ class ViewText:
             schemas,
             database=self.database,
             dialect=self.dialect,
-            column_names=self.column_names,
-            view_name=self.view.name if self.column_names is not None else None,
-            functions=_functions(self.typed, self.dialect),
+            author=AuthorContext(
+                column_names=self.column_names,
+                view_name=self.view.name if self.column_names is not None else None,
+                functions=_functions(self.typed, self.dialect),
+            ),
         )
 
     def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
@@ -63,7 +66,7 @@ class ViewText:
         functions = _functions(self.typed, self.dialect)
         if self.dialect is Dialect.TRINO:
             # A row's text is generated only if all catalogs of the typed text are on this metastore.
-            local = replace(self, typed=rename_tables(self.typed, Dialect.TRINO, _without_catalog))
+            local = replace(self, typed=rename_tables(parse_query(self.typed, Dialect.TRINO), _without_catalog))
             expansion = local.expand_typed(schemas)
         yield hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
         rewritten = row_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
@@ -76,7 +79,9 @@ class ViewText:
         # The row's text is generated from the author's text, so it has functions and literals of the author's dialect.
         dialect = self.dialect.of_row
         functions = _functions(self.expanded, dialect)
-        return expand(self.expanded, schemas, database=self.database, dialect=dialect, functions=functions)
+        return expand(
+            self.expanded, schemas, database=self.database, dialect=dialect, author=AuthorContext(functions=functions)
+        )
 
     def unexpanded_reason(self, expansion: Expansion, schemas: Schemas) -> str | None:
         """Return why the meaning of the row's text depends on its reader, given its expansion; None if it does not."""
@@ -86,8 +91,8 @@ class ViewText:
             hint = _HINT if next(self.row_texts(expansion, schemas)) is not None else ", which they cannot read"
             return f"it has no text for Hive and plain Spark: its row has the {self.dialect} text as it was typed{hint}"
         stored = self.typed if self.expanded is None else self.expanded
-        dialect = self.dialect.of_row
-        unqualified = [table.parts[-1] for table in references(stored, dialect).tables if len(table.parts) == 1]
+        named = references(expansion.resolution.query).tables
+        unqualified = [table.parts[-1] for table in named if len(table.parts) == 1]
         if unqualified:
             names = ", ".join(dict.fromkeys(unqualified))
             return f"its text for Hive and plain Spark has names without a database: {names}{_HINT}"
@@ -104,7 +109,7 @@ def qualified_functions(sql: str, dialect: Dialect) -> tuple[FunctionReference, 
     """Return the functions that a text calls by database and name; raises SqlError if it cannot be parsed."""
     if not _CALL_WITH_DATABASE.search(sql):
         return ()
-    return tuple(item for item in references(sql, dialect).functions if item.qualified)
+    return tuple(item for item in references(parse_query(sql, dialect)).functions if item.qualified)
 
 
 def _functions(sql: str, dialect: Dialect) -> dict[str, str]:
@@ -113,6 +118,6 @@ def _functions(sql: str, dialect: Dialect) -> dict[str, str]:
         return {}
     return {
         function.name.lower(): "udf"
-        for function in references(sql, dialect).functions
+        for function in references(parse_query(sql, dialect)).functions
         if function.registered and (dialect == Dialect.HIVE or function.qualified)
     }

@@ -12,8 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.incremental import NotIncrementalError
-from hive_views.sql.parsing.parser import parse_query
-from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
 
@@ -21,13 +20,13 @@ _MAX_LENGTH = 1_000_000
 """The maximum length of the result, in characters: expressions that name others twice double the text each time."""
 
 
-def without_with(sql: str, dialect: Dialect) -> str:
-    """Return a query without WITH.
+def without_with(query: ParsedQuery) -> str:
+    """Return the text of a query without WITH.
 
     Raises:
         NotIncrementalError: If a name is recursive, or is defined again in its own scope.
     """
-    query = parse_query(sql, dialect)
+    sql = query.text.sql
     if query.tree.find(exp.With) is None:
         return sql
     return _Rewriter(query.text, query.tree).text(0, len(sql))

@@ -111,7 +111,7 @@ def _spark_replacements(text: Text) -> dict[int, tuple[list[Token], int]]:
         if TokenType.COLON in text.kind_set:
             replacements |= {first: (words_read, last) for first, words_read, last in paths_read_as_indexes(text)}
         for index, kind in enumerate(kinds):
-            for rule in _UNREAD.get(kind, ()):
+            for rule in _REWRITES.get(kind, ()):
                 for first, words_read, last in rule(text, index):
                     replacements.setdefault(first, (words_read, last))
     return replacements
@@ -121,7 +121,7 @@ _Replacement = tuple[int, list[Token], int]
 """The first token of the text that is replaced, the tokens in its place, and the last token that is replaced."""
 
 
-def _unread_word(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_word(text: Text, index: int) -> list[_Replacement]:
     """Drop MAX RECURSION LEVEL n, and read `X 'F0'` as `X'F0'`, and timediff() as its synonym."""
     token, word = text.tokens[index], text.raw(index).lower()
     following = text.tokens[index + 1 : index + 4]
@@ -139,7 +139,7 @@ def _unread_word(text: Text, index: int) -> list[_Replacement]:
     return []
 
 
-def _unread_shift(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_shift(text: Text, index: int) -> list[_Replacement]:
     """Read `a >>> b` as `a >> b`, which has the same types."""
     run = text.tokens[max(index - 2, 0) : index + 1]
     is_third = len(run) == 3 and all(item.token_type is TokenType.GT for item in run)
@@ -147,7 +147,7 @@ def _unread_shift(text: Text, index: int) -> list[_Replacement]:
     return [(index, [], index)] if is_one_word and index not in text.type_brackets.values() else []
 
 
-def _unread_lateral_view(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_lateral_view(text: Text, index: int) -> list[_Replacement]:
     """Write AS behind the alias of a LATERAL VIEW whose columns follow without it."""
     kinds = text.kinds
     if kinds[index - 1 : index] != [TokenType.LATERAL]:
@@ -161,7 +161,7 @@ def _unread_lateral_view(text: Text, index: int) -> list[_Replacement]:
     return [(alias, [text.tokens[alias], keyword], alias)]
 
 
-def _unread_cluster(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_cluster(text: Text, index: int) -> list[_Replacement]:
     """Read CLUSTER BY of expressions, and in a window, as DISTRIBUTE BY, which takes the same."""
     token, opened = text.tokens[index], text.enclosing[index]
     end = next((at for at in range(index + 1, len(text.kinds)) if text.kinds[at] in _ENDS_OF_KEYS), len(text.kinds))
@@ -172,7 +172,7 @@ def _unread_cluster(text: Text, index: int) -> list[_Replacement]:
     return [(index, words, index)]
 
 
-def _unread_pivot(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_pivot(text: Text, index: int) -> list[_Replacement]:
     """Write each expression over aggregates of a PIVOT as the argument of a call, which `unwrap_pivots` removes."""
     kinds, tokens = text.kinds, text.tokens
     opened = index + 1
@@ -195,7 +195,7 @@ def _unread_pivot(text: Text, index: int) -> list[_Replacement]:
     return replacements
 
 
-def _unread_index(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_index(text: Text, index: int) -> list[_Replacement]:
     """Write `c::array<int>[0]` as `(c::array<int>)[0]`."""
     end = text.type_brackets.get(index + 2)
     if end is None or text.kinds[end + 1 : end + 2] != [TokenType.L_BRACKET]:
@@ -208,7 +208,7 @@ def _unread_index(text: Text, index: int) -> list[_Replacement]:
     return [(first, [opening, begin], first), (end, [close, closing], end)]
 
 
-def _unread_interval(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_interval(text: Text, index: int) -> list[_Replacement]:
     """Write AS behind `::interval` in front of an alias, which would be read as its unit."""
     kinds, at = text.kinds, index + 2
     if kinds[index + 1 : at] != [TokenType.INTERVAL] or kinds[at : at + 1] != [TokenType.VAR]:
@@ -219,7 +219,7 @@ def _unread_interval(text: Text, index: int) -> list[_Replacement]:
     return [(at, [Token(TokenType.ALIAS, "AS", alias.line, alias.col, alias.start, alias.start, []), alias], at)]
 
 
-def _unread_script(text: Text, index: int) -> list[_Replacement]:
+def _rewrite_script(text: Text, index: int) -> list[_Replacement]:
     """Read `MAP a, b USING 'script'`, and REDUCE in its place, as `SELECT TRANSFORM (a, b) USING 'script'`."""
     clause = _script_clause(text, index)
     if clause is None:
@@ -312,14 +312,14 @@ def unwrap_pivots(tree: exp.Expr) -> None:
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 PIVOTED = "an_expression_over_aggregates"
 """The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
-_UNREAD: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]]] = {
-    TokenType.VAR: (_unread_word,),
-    TokenType.GT: (_unread_shift,),
-    TokenType.VIEW: (_unread_lateral_view,),
-    TokenType.CLUSTER_BY: (_unread_cluster,),
-    TokenType.DCOLON: (_unread_index, _unread_interval),
-    TokenType.PIVOT: (_unread_pivot,),
-    TokenType.USING: (_unread_script,),
+_REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]]] = {
+    TokenType.VAR: (_rewrite_word,),
+    TokenType.GT: (_rewrite_shift,),
+    TokenType.VIEW: (_rewrite_lateral_view,),
+    TokenType.CLUSTER_BY: (_rewrite_cluster,),
+    TokenType.DCOLON: (_rewrite_index, _rewrite_interval),
+    TokenType.PIVOT: (_rewrite_pivot,),
+    TokenType.USING: (_rewrite_script,),
 }
 """What Spark reads and sqlglot does not, by the token that it begins with."""
 INTERVAL_TYPE_UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})

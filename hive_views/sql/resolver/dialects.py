@@ -222,7 +222,10 @@ def _check_spark_call(context: ResolutionContext, node: exp.Func, env: Environme
 
 
 def _check_spark_cast(context: ResolutionContext, node: exp.Expr) -> None:
-    """Reject a cast to a type of another engine, also inside an array, a map or a struct."""
+    """Reject a cast to a type of another engine, also inside an array, a map or a struct.
+
+    Spark's grammar reads every word as the name of a type.
+    """
     types = context.text.cast_types
     if types is not None and not any(map(_foreign_type, types)):
         return

@@ -10,7 +10,7 @@ from hive_views.sql.resolver.scopes import Schemas, ScopeColumn
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types import hive_types
 from hive_views.sql.types.upcasts import can_upcast
-from hive_views.sql.writing.expand import Expansion, OutputColumn, expand, typed_columns
+from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand, typed_columns
 
 
 def declared_columns(
@@ -26,7 +26,13 @@ def declared_columns(
     if expansion.resolution.text.dialect is not Dialect.HIVE or not _may_differ(expansion, columns):
         return columns
     try:
-        read = expand(expansion.expanded, schemas, database=database, dialect=Dialect.SPARK, functions=functions)
+        read = expand(
+            expansion.expanded,
+            schemas,
+            database=database,
+            dialect=Dialect.SPARK,
+            author=AuthorContext(functions=functions),
+        )
         types = [column.type for column in read.columns]
     except SqlError:
         return columns

@@ -21,7 +21,7 @@ from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.spark_lexer import portable_comments
 from hive_views.sql.text.tokens import Text
-from hive_views.sql.writing.expand import Expansion, OutputColumn, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand
 from hive_views.sql.writing.proof import find_difference
 
 # -- Texts that have the same meaning for other engines as for the author's engine -------------------------------------
@@ -56,7 +56,9 @@ def hive_text(
         return portable_text(expansion.expanded, dialect)
     try:
         requoted = portable_text(to_portable_sql(expansion.expanded), Dialect.HIVE)
-        hive_expansion = expand(requoted, schemas, database=database, dialect=Dialect.HIVE, functions=functions)
+        hive_expansion = expand(
+            requoted, schemas, database=database, dialect=Dialect.HIVE, author=AuthorContext(functions=functions)
+        )
     except SqlError:
         return None
     return hive_expansion.expanded if hive_expansion.names == expansion.names else None
@@ -322,10 +324,12 @@ def define_view(
         schemas,
         database=database,
         mode=mode,
-        column_names=tuple(spec.name for spec in column_list) if column_list is not None else None,
-        view_name=statement.name.parts[-1],
-        functions=functions,
-        conf=conf,
+        author=AuthorContext(
+            column_names=tuple(spec.name for spec in column_list) if column_list is not None else None,
+            view_name=statement.name.parts[-1],
+            functions=functions,
+            conf=conf,
+        ),
     )
     columns = list(expansion.columns)
     if column_list is not None:
@@ -379,7 +383,9 @@ def _check_read_back(
     With `is_wrapped`, the text has a query for the column list around it, whose names are qualified by this expansion.
     """
     try:
-        again = expand(expansion.expanded, schemas, database=database, dialect=dialect, functions=functions)
+        again = expand(
+            expansion.expanded, schemas, database=database, dialect=dialect, author=AuthorContext(functions=functions)
+        )
     except SqlError as error:
         reason: str | None = str(error)
     else:

@@ -63,6 +63,26 @@ class Expansion:
         return tuple(OutputColumn(name, column.type) for name, (_, column) in zip(self.names, columns, strict=True))
 
 
+@dataclass(frozen=True)
+class AuthorContext:
+    """What the author's session and statement determine about a query.
+
+    Attributes:
+        column_names: The column list of CREATE VIEW, if there is one.
+        view_name: The view's name, the alias of the query under a column list.
+        functions: Registered functions by name: `udf`, `udaf`, `udtf` or `macro`.
+        conf: Settings that change how a text is parsed and resolved.
+    """
+
+    column_names: tuple[str, ...] | None = None
+    view_name: str | None = None
+    functions: Mapping[str, str] | None = None
+    conf: Mapping[str, str] | None = None
+
+
+_NO_CONTEXT = AuthorContext()
+
+
 class UnknownTypeError(SqlError):
     """Columns whose types cannot be inferred; `name` is the name of the first."""
 
@@ -74,10 +94,7 @@ def expand(
     database: str,
     mode: str = "portable",
     dialect: Dialect = Dialect.HIVE,
-    column_names: tuple[str, ...] | None = None,
-    view_name: str | None = None,
-    functions: Mapping[str, str] | None = None,
-    conf: Mapping[str, str] | None = None,
+    author: AuthorContext = _NO_CONTEXT,
 ) -> Expansion:
     """Expand a view's query.
 
@@ -87,10 +104,7 @@ def expand(
         database: The author's current database.
         mode: One of `MODES`.
         dialect: `hive`, `spark` or `trino`; a parsed query has its own.
-        column_names: The column list of CREATE VIEW, if there is one.
-        view_name: The view's name, the alias of the query under a column list.
-        functions: Registered functions by name: `udf`, `udaf`, `udtf` or `macro`.
-        conf: Hive settings that change how a text is parsed and resolved.
+        author: What else the author's session and statement determine.
 
     Raises:
         SqlError: If the text cannot be read, a name cannot be resolved, or the names of the columns do not fit.
@@ -102,8 +116,10 @@ def expand(
     if isinstance(query, str):
         query = parse_query(query, dialect)
     text = query.text
+    column_names, view_name = author.column_names, author.view_name or "v"
     # Hive refuses two columns of one name also under a column list.
-    alias = view_name or "v" if column_names is not None and text.dialect is not Dialect.HIVE else None
+    alias = view_name if column_names is not None and text.dialect is not Dialect.HIVE else None
+    functions, conf = author.functions, author.conf
     resolution = resolve(query, schemas, database, exact=exact, functions=functions, conf=conf, alias=alias)
     names = _unique_names(resolution)
     if column_names is not None and len(column_names) != len(names):
@@ -124,7 +140,7 @@ def expand(
     before = after = ""
     if column_names is not None:
         given = [name.lower() for name in column_names] if exact else column_names
-        before, after = _column_list(resolution, names, given, view_name or "v")
+        before, after = _column_list(resolution, names, given, view_name)
         names = [name.lower() for name in column_names]
     expanded = f"{before}{edited.sql}{after}"
     return Expansion(original, stored, expanded, tuple(names), resolution.tables, resolution, edited, len(before))

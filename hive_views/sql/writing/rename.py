@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import table_nodes
-from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.edits import replace_ranges
 from hive_views.sql.text.quoting import quote_identifier
 from hive_views.sql.text.tokens import Text
@@ -20,14 +19,14 @@ Name = tuple[str, ...]
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def rename_tables(sql: str, dialect: Dialect, new_name: Callable[[Name], Name | None]) -> str:
-    """Rename the tables and views that a query reads; raises SqlError.
+def rename_tables(query: ParsedQuery, new_name: Callable[[Name], Name | None]) -> str:
+    """Return a query's text with other names of the tables and views that it reads; raises SqlError.
 
     If the last part of a name changes and the table has no alias, the old name becomes its alias, so that columns
     that are qualified by the old name keep their meaning.
     """
-    query = parse_query(sql, dialect)
     text = query.text
+    sql = text.sql
     edits: list[tuple[int, int, str]] = []
     renamed: dict[Name, Name] = {}
     for table in table_nodes(query.tree):

@@ -22,6 +22,7 @@ from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.partitions import DEFAULT_PARTITION
 from hive_views.sql.analysis.references import references
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.writing.expand import expand
 
@@ -58,7 +59,7 @@ def relation(
     try:
         expansion = expand(sql, Tables(), database="d", dialect=dialect)
     except SqlError as error:
-        reads = tuple(ViewName(*item.resolved("d")) for item in references(sql, dialect).tables)
+        reads = tuple(ViewName(*item.resolved("d")) for item in references(parse_query(sql, dialect)).tables)
         return Relation(name, columns or {"ds": "string", "n": "bigint"}, problem=str(error), reads=reads)
     names = ("ds", "n") if name == VIEW else expansion.names
     inferred = {column: item.type or "string" for column, item in zip(names, expansion.columns, strict=False)}

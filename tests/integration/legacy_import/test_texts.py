@@ -11,6 +11,8 @@ from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import ImportPlan, read_plan, write_plan
 from hive_views.legacy_import.report.report import diff_texts
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.definition import to_portable_sql
 from hive_views.sql.writing.rename import rename_tables
 
@@ -37,13 +39,16 @@ NEW = {("t",): ("new", "t2"), ("d", "t"): ("new", "t2"), ("d", "u"): ("e", "u"),
     ],
 )
 def test_rename_changes_only_table_names(dialect, sql, expected):
-    assert rename_tables(sql, dialect, lambda parts: NEW.get(tuple(part.lower() for part in parts))) == expected
+    assert (
+        rename_tables(parse_query(sql, dialect), lambda parts: NEW.get(tuple(part.lower() for part in parts)))
+        == expected
+    )
 
 
 @pytest.mark.parametrize("sql", ["select d.t.a from d.t", "select * from t tablesample (10 percent)"])
 def test_unrenamable_texts_are_rejected(sql):
     with pytest.raises(SqlError, match="alias"):
-        rename_tables(sql, "spark", lambda parts: NEW.get(tuple(part.lower() for part in parts)))
+        rename_tables(parse_query(sql, Dialect.SPARK), lambda parts: NEW.get(tuple(part.lower() for part in parts)))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.analysis.with_clauses import without_with
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "materialized.md"
 COLUMNS = {("db", "t"): ("a", "b", "c"), ("db", "u"): ("x", "y")}
@@ -56,7 +58,7 @@ def planned(
     )
     recorded = RecordedRefresh(RefreshState(1, sources, 0), settings=SETTINGS)
     reason = StalenessReason(Cause.CHANGED, ViewName("db", changed), "snapshot 10", "snapshot 11")
-    query = IncrementalQuery(without_with(sql, "spark"), "spark", "db", COLUMNS)
+    query = IncrementalQuery(without_with(parse_query(sql, Dialect.SPARK)), "spark", "db", COLUMNS)
     width = len(query.tree.selects)
     given = PlanInput(
         recorded=recorded,
@@ -64,7 +66,7 @@ def planned(
         tables=tables,
         leaves=query,
         schema=Schema(*(NestedField(at, f"c{at}", kind) for at in range(1, width + 1))),
-        is_repeatable=not find_nondeterminism(sql, "spark"),
+        is_repeatable=not find_nondeterminism(parse_query(sql, Dialect.SPARK)),
         settings=SETTINGS,
         can_replace_keys=True,
         can_compare_files=by_files,

@@ -30,13 +30,14 @@ from hive_views.sql.analysis.references import find_nondeterminism, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.statements import CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.spark_inference import ANSI
 from hive_views.sql.writing.definition import define_view, hive_text
-from hive_views.sql.writing.expand import expand, typed_columns
+from hive_views.sql.writing.expand import AuthorContext, expand, typed_columns
 from tests.unit.sql.hive_fixtures import FIXTURES, FUNCTIONS, Warehouse, load_cases
 from tests.unit.sql.random_check import SCHEMAS
 from tests.unit.sql.tables import Tables
@@ -198,11 +199,15 @@ def read(case: Case, mode: str = "portable") -> None:
     """Define a view of a case and let all analyses read it; raises SqlError if it is refused."""
     conf = dict(case.conf)
     if mode == "text":
-        typed_columns(expand(case.sql, case.schemas, database=case.database, dialect=case.dialect, conf=conf))
+        typed_columns(
+            expand(
+                case.sql, case.schemas, database=case.database, dialect=case.dialect, author=AuthorContext(conf=conf)
+            )
+        )
         return
     statement = parse_statement(f"create view v as {case.sql}", case.dialect)
-    references(case.sql, case.dialect)
-    find_nondeterminism(case.sql, case.dialect)
+    references(parse_query(case.sql, case.dialect))
+    find_nondeterminism(parse_query(case.sql, case.dialect))
     assert isinstance(statement, CreateView)
     names = {"functions": FUNCTIONS, "database": case.database}
     definition = define_view(statement, case.schemas, mode=mode, conf=conf, **names)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from hive_views.sql.resolver.scopes import TableSchema
 from hive_views.sql.text.spark_lexer import spark_tokens
 from hive_views.sql.types.names import spark_name_of_json
 from hive_views.sql.types.spark_inference import ANSI
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from tests.unit.sql.random_check import SESSION, Outcome, SparkCheck, spark_session
 from tests.unit.sql.test_tpc_texts import TESTS_OF_SPARK
 
@@ -104,7 +104,7 @@ class PublicCheck(SparkCheck):
             check_spark_text(query)
             conf = {ANSI: self.home.conf.get(ANSI)}
             tables = SessionTables(self.home)
-            return expand(query, tables, database=self.database, dialect="spark", conf=conf)
+            return expand(query, tables, database=self.database, dialect="spark", author=AuthorContext(conf=conf))
         except SqlError as error:
             return Outcome("we refuse", str(error))
 

@@ -31,7 +31,7 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import tokenizer_of
 from hive_views.sql.types.spark_inference import ANSI
 from hive_views.sql.writing.coral import apply_rules
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from tests.unit.sql.random_statements import FURTHER_TABLES, TABLES, TYPES, Generator
 from tests.unit.sql.tables import Tables
 
@@ -78,7 +78,7 @@ def expansion_of(
     try:
         if Dialect.of(dialect) is Dialect.SPARK:
             check_spark_text(sql)
-        return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode, conf=conf)
+        return expand(sql, SCHEMAS, database="a", dialect=dialect, mode=mode, author=AuthorContext(conf=conf))
     except SqlError as error:
         return Outcome("we refuse", str(error))
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:

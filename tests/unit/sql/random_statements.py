@@ -566,8 +566,10 @@ class Generator:
         if kinds is None and self.chance(0.2) and (not unique or len(set(names)) == len(names)) and not block.merged:
             text, columns = "*", [column for source in block.sources for column in source.columns]
             if self.spark and self.chance(0.25) and len(columns) > 1:
-                left_out = self.random.choice(columns)[0]
-                if names.count(left_out) == 1:
+                left_out, kind = self.random.choice(columns)
+                if names.count(left_out) == 1 and kind == "t" and self.chance(0.6):
+                    text = f"* except ({left_out}.{self.pick(*FIELDS)})"
+                elif names.count(left_out) == 1:
                     text, columns = f"* except ({left_out})", [item for item in columns if item[0] != left_out]
             return [text], columns, ""
         if kinds is None and self.chance(0.12):

@@ -9,6 +9,7 @@ from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import string_literal
 from hive_views.sql.writing.definition import (
     define_view,
@@ -17,7 +18,7 @@ from hive_views.sql.writing.definition import (
     portable_text,
     requote_trino_text,
 )
-from hive_views.sql.writing.expand import UnknownTypeError, expand, typed_columns
+from hive_views.sql.writing.expand import AuthorContext, UnknownTypeError, expand, typed_columns
 from tests.unit.sql.hive_fixtures import FUNCTIONS, Warehouse
 
 WAREHOUSE = Warehouse()
@@ -260,7 +261,7 @@ for _dialect in ("hive", "spark", "trino"):
 
 @pytest.mark.parametrize(("dialect", "typed", "stored", "expanded"), TEXTS, ids=[text[1] for text in TEXTS])
 def test_stored_and_expanded_text(dialect: str, typed: str, stored: str | None, expanded: str | None) -> None:
-    expansion = expand(typed, WAREHOUSE, database="sales", dialect=dialect, functions=FUNCTIONS)
+    expansion = expand(typed, WAREHOUSE, database="sales", dialect=dialect, author=AuthorContext(functions=FUNCTIONS))
 
     assert expansion.original == typed
     assert expansion.stored == (stored or typed)
@@ -369,7 +370,10 @@ def test_unknown_type_raises_error_with_column_name() -> None:
     ]
 
     unknown = expand(
-        "select region, my_translate(region, 'a') t from regions", WAREHOUSE, database="sales", functions=FUNCTIONS
+        "select region, my_translate(region, 'a') t from regions",
+        WAREHOUSE,
+        database="sales",
+        author=AuthorContext(functions=FUNCTIONS),
     )
     with pytest.raises(UnknownTypeError) as error:
         typed_columns(unknown)
@@ -379,7 +383,7 @@ def test_unknown_type_raises_error_with_column_name() -> None:
 def test_references_of_query() -> None:
     sql = "with q as (select my_f(a) from t) select count(*) from q, Db.U join `x y` where a in (select 1 from c.d.e)"
 
-    query_references = references(sql)
+    query_references = references(parse_query(sql, Dialect.HIVE))
 
     assert [table.parts for table in query_references.tables] == [("t",), ("Db", "U"), ("x y",), ("c", "d", "e")]
     assert [table.resolved("cur") for table in query_references.tables][:2] == [("cur", "t"), ("db", "u")]
@@ -390,9 +394,8 @@ def test_references_of_query() -> None:
 
 
 def test_cte_hides_table_only_in_its_scope() -> None:
-    query_references = references(
-        "select * from (with t as (select * from t) select * from t) x join t on true", "spark"
-    )
+    sql = "select * from (with t as (select * from t) select * from t) x join t on true"
+    query_references = references(parse_query(sql, Dialect.SPARK))
 
     assert [table.parts for table in query_references.tables] == [("t",)]
     assert [table.start for table in query_references.tables] == [40]

@@ -29,7 +29,7 @@ from hive_views.sql.writing.coral.expressions import (
 from hive_views.sql.writing.coral.grouping import grouped_functions
 from hive_views.sql.writing.coral.joins import join_conditions, scalar_subqueries, semi_joins, using_joins
 from hive_views.sql.writing.coral.set_operations import intersections, unions
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 
 _ROUNDS = 20
 """The maximum number of repetitions of a rule, which are needed for nested constructs."""
@@ -51,7 +51,9 @@ def apply_rules(
 
     def read(text: str) -> Expansion | None:
         try:
-            result = expand(text, schemas, database=database, dialect=dialect, functions=functions)
+            result = expand(
+                text, schemas, database=database, dialect=dialect, author=AuthorContext(functions=functions)
+            )
         except SqlError:
             return None
         return result if result.expanded == text else None

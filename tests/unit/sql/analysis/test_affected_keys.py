@@ -7,6 +7,8 @@ import pytest
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 from hive_views.sql.analysis.key_columns import key_columns
 from hive_views.sql.analysis.with_clauses import without_with
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 Keys = dict[int | tuple[int, ...], str]
 NONE: Keys = {}
@@ -149,7 +151,7 @@ def test_key_columns(sql: str, of_t: Keys, of_u: Keys | None):
     ],
 )  # fmt: skip
 def test_with_becomes_subqueries(sql: str, expected: str):
-    assert without_with(sql, "spark") == expected
+    assert without_with(parse_query(sql, Dialect.SPARK)) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,4 +166,4 @@ def test_with_becomes_subqueries(sql: str, expected: str):
 )
 def test_with_that_cannot_become_subqueries_is_rejected(sql: str):
     with pytest.raises(NotIncrementalError, match="WITH"):
-        without_with(sql, "spark")
+        without_with(parse_query(sql, Dialect.SPARK))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hive_views.sql.analysis.references import CONSTANT_TEXT, find_nondeterminism
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 _CLOCK = (CONSTANT_TEXT, "current_timestamp", "unix_timestamp")
 _METADATA = ("_deleted", "_partition", "_spec_id")
@@ -72,4 +74,4 @@ _METADATA = ("_deleted", "_partition", "_spec_id")
     ],
 )
 def test_nondeterministic_parts_are_found(sql, expected):
-    assert find_nondeterminism(sql, "spark") == expected
+    assert find_nondeterminism(parse_query(sql, Dialect.SPARK)) == expected

@@ -19,6 +19,8 @@ import sqlglot
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 from hive_views.sql.analysis.key_columns import KeyColumn, key_columns
 from hive_views.sql.analysis.with_clauses import without_with
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 from tests.unit.sql.analysis.test_affected_keys import CASES, COLUMNS
 
 FIRST = int(os.environ.get("HIVE_VIEWS_FIRST_QUERY", "0"))
@@ -177,7 +179,10 @@ def check(
 ) -> Counter[str]:
     """Compare the rows of a query before and after changes of one table; returns what the analysis allows."""
     query = IncrementalQuery(
-        without_with(sql, "spark"), "spark", "db", {("db", name): names for name, names in columns.items()}
+        without_with(parse_query(sql, Dialect.SPARK)),
+        "spark",
+        "db",
+        {("db", name): names for name, names in columns.items()},
     )
     leaves = [at for at, leaf in enumerate(query.leaves) if leaf.name[1] == changed]
     common: set[tuple[int, ...]] = set()

@@ -13,6 +13,8 @@ from hive_views.sql.analysis.references import (
     references,
     source_without_schema,
 )
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 CALLS = [
     ("hive", "select secret(a), upper(b) from t", {"secret": True, "upper": False}),
@@ -33,7 +35,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("dialect", "sql", "expected"), CALLS, ids=[sql for _, sql, _ in CALLS])
 def test_calls_are_reported_by_written_name(dialect: str, sql: str, expected: dict[str, bool]) -> None:
-    registered = {function.name: function.registered for function in references(sql, dialect).functions}
+    registered = {function.name: function.registered for function in references(parse_query(sql, dialect)).functions}
     assert {name: registered[name] for name in registered if name in expected or registered[name]} == expected
 
 
@@ -46,7 +48,7 @@ HIVE_TEXTS = [
 
 @pytest.mark.parametrize("sql", HIVE_TEXTS)
 def test_text_with_registered_functions_is_never_skipped(sql: str) -> None:
-    if any(function.registered for function in references(sql).functions):
+    if any(function.registered for function in references(parse_query(sql, Dialect.HIVE)).functions):
         assert may_call_registered_functions(sql)
     assert not may_call_registered_functions("select upper(a), sum(b) over (partition by c) from t")
 
@@ -105,7 +107,7 @@ def test_every_relation_is_read_or_unknown(dialects: str, sql: str, reads: str) 
     for dialect in dialects.split():
         names, is_opaque = [], False
         try:
-            result = references(sql, dialect)
+            result = references(parse_query(sql, dialect))
             names, is_opaque = [".".join(table.parts) for table in result.tables], bool(result.opaque)
             expected = [*names, *(["?"] if is_opaque else [])]
         except SqlError:
@@ -136,10 +138,10 @@ UNMODELLED = [
 
 @pytest.mark.parametrize(("dialect", "sql", "expected"), UNMODELLED, ids=[sql for _, sql, _ in UNMODELLED])
 def test_sources_whose_columns_no_row_has(dialect: str, sql: str, expected: str | None) -> None:
-    assert source_without_schema(sql, dialect) == expected
+    assert source_without_schema(parse_query(sql, dialect)) == expected
 
 
 def test_files_are_no_tables() -> None:
     for dialect in ("hive", "spark"):
-        tables = references("SELECT a.id FROM d.t a JOIN csv.`file:/x` b ON a.id = b.id", dialect).tables
+        tables = references(parse_query("SELECT a.id FROM d.t a JOIN csv.`file:/x` b ON a.id = b.id", dialect)).tables
         assert [table.parts for table in tables] == [("d", "t")]

@@ -7,7 +7,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.engines.builtin_functions import HIVE_FUNCTIONS
 from hive_views.sql.engines.tables import hive_argument_counts, read_table
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables({"t": {"s": "string", "n": "int", "x": "double"}})
@@ -43,7 +43,14 @@ TABLES = Tables({"t": {"s": "string", "n": "int", "x": "double"}})
 def test_call_is_accepted_as_by_hive(call: str, mode: str, *, is_accepted: bool) -> None:
     def expanded() -> None:
         functions = {"my_function": "udf"}
-        expand(f"SELECT {call} AS r FROM t", TABLES, database="d", dialect="hive", mode=mode, functions=functions)
+        expand(
+            f"SELECT {call} AS r FROM t",
+            TABLES,
+            database="d",
+            dialect="hive",
+            mode=mode,
+            author=AuthorContext(functions=functions),
+        )
 
     if is_accepted:
         expanded()

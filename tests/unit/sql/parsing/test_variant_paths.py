@@ -16,7 +16,7 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.spark_inference import ANSI
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from tests.unit.sql.tables import Tables
 
 TABLES = Tables(
@@ -25,7 +25,7 @@ TABLES = Tables(
 
 
 def expanded(sql: str) -> Expansion:
-    return expand(sql, TABLES, database="d", dialect=Dialect.SPARK, conf={ANSI: "true"})
+    return expand(sql, TABLES, database="d", dialect=Dialect.SPARK, author=AuthorContext(conf={ANSI: "true"}))
 
 
 @pytest.mark.parametrize(

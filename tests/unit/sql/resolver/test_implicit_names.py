@@ -9,7 +9,7 @@ import pytest
 
 from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import Dialect
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.tables import Tables
 
@@ -161,13 +161,21 @@ def test_hive_names_columns_by_position_above_group_by(sql: str, names: tuple[st
 def test_a_name_twice_is_refused_where_a_clause_can_use_it(sql: str) -> None:
     count = 3 if "_col1" in sql or "explode" in sql or "|>" in sql else 2
     with pytest.raises(SqlError, match=r"Duplicate column name|the column id twice"):
-        expand(sql, TABLES, database="d", dialect=Dialect.SPARK, column_names=("p", "q", "r")[:count], view_name="v")
+        expand(
+            sql,
+            TABLES,
+            database="d",
+            dialect=Dialect.SPARK,
+            author=AuthorContext(column_names=("p", "q", "r")[:count], view_name="v"),
+        )
 
 
 def test_a_column_list_can_name_columns_of_one_name() -> None:
     sql = "select cast(id as string), id from t"
 
-    expansion = expand(sql, TABLES, database="d", dialect=Dialect.SPARK, column_names=("a", "b"), view_name="v")
+    expansion = expand(
+        sql, TABLES, database="d", dialect=Dialect.SPARK, author=AuthorContext(column_names=("a", "b"), view_name="v")
+    )
 
     assert expansion.names == ("a", "b")
     assert expansion.expanded == (

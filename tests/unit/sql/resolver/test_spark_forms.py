@@ -11,7 +11,7 @@ import pytest
 from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.spark_inference import ANSI
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.hive_fixtures import load_cases
 from tests.unit.sql.tables import Tables
 
@@ -26,7 +26,7 @@ TEXTS = {case["sql"]: case["expanded"] for case in load_cases("spark_forms.jsonl
 
 @pytest.mark.parametrize("sql", TEXTS)
 def test_expanded_text(sql: str) -> None:
-    expansion = expand(sql, TABLES, database="d", dialect=Dialect.SPARK, conf={ANSI: "true"})
+    expansion = expand(sql, TABLES, database="d", dialect=Dialect.SPARK, author=AuthorContext(conf={ANSI: "true"}))
     assert expansion.expanded == TEXTS[sql]
 
 
@@ -75,7 +75,9 @@ def test_refused_text(sql: str, reason: str) -> None:
     ],
 )
 def test_types_of_calls(call: str, kind: str | None) -> None:
-    expansion = expand(f"select {call} as x", TABLES, database="d", dialect=Dialect.SPARK, conf={ANSI: "true"})
+    expansion = expand(
+        f"select {call} as x", TABLES, database="d", dialect=Dialect.SPARK, author=AuthorContext(conf={ANSI: "true"})
+    )
     assert [column.type for column in expansion.columns] == [kind]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.writing.coral import RULES, RewrittenText, apply_rules
 from hive_views.sql.writing.definition import hive_text
-from hive_views.sql.writing.expand import expand
+from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.analysis.test_trino_translation import CASES, TABLES
 
 YEAR = "CAST(substr(CAST(orders.day AS STRING), 1, length(CAST(orders.day AS STRING)) - 6) AS INT)"
@@ -293,8 +293,7 @@ def test_rows_of_measured_texts(case):
         TABLES,
         database="h",
         dialect="spark",
-        column_names=None if columns is None else tuple(columns),
-        view_name=case["name"],
+        author=AuthorContext(column_names=None if columns is None else tuple(columns), view_name=case["name"]),
     )
     rewritten = row_text("spark", expansion, TABLES, database="h")
     assert rewritten is not None

@@ -7,7 +7,7 @@ import pytest
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
-from hive_views.sql.writing.expand import Expansion, expand
+from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from hive_views.sql.writing.proof import find_difference
 from tests.unit.sql.tables import Tables
 
@@ -22,7 +22,7 @@ TABLES = Tables(
 
 
 def expansion(author: str, names: tuple[str, ...] | None = None) -> Expansion:
-    return expand(author, TABLES, database="d", dialect=Dialect.SPARK, column_names=names)
+    return expand(author, TABLES, database="d", dialect=Dialect.SPARK, author=AuthorContext(column_names=names))
 
 
 def difference(written: Expansion, row: str) -> str | None:
