@@ -34,6 +34,7 @@ from hive_views.errors import (
     InvalidMetadataError,
     InvalidViewError,
     NoSuchViewError,
+    NotAViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
@@ -360,7 +361,8 @@ class ViewCatalog(TableCatalog):
         try:
             return self.load_view(identifier)
         except NoSuchViewError as error:
-            if type(error) is not NoSuchViewError:
+            # A table with the name is reported by the creation, as a name that is taken.
+            if type(error) not in (NoSuchViewError, NotAViewError):
                 raise
         try:
             return self.create_view(identifier, schema, view_version, location, properties)
@@ -510,7 +512,7 @@ class ViewCatalog(TableCatalog):
         target = check_new_table(self.store.client, self._name(to_identifier))
         if target.database != source.database:
             self.store.client.get_database(target.database)
-        precondition = reject_cycle(self.store, target, loaded.metadata.current_version())
+        precondition = reject_cycle(self.store, target, loaded.metadata.current_version(), renamed_from=source)
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change
 

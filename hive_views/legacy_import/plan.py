@@ -47,7 +47,7 @@ from hive_views.legacy_import.targets import (
     target_address,
 )
 from hive_views.metastore.queries import OnRefused, read_rows, unreadable_row
-from hive_views.metastore.rows.row import Row, RowKind
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
@@ -397,8 +397,8 @@ def check_all_planned(plan: ImportPlan, catalog: HiveViewCatalog, names: Sequenc
             row = catalog.store.get_row(name)
             if row is None:
                 raise NoSuchViewError(str(name))
-            what = "an Iceberg view already" if row.kind is RowKind.ICEBERG_VIEW else "a table, not a view"
-            raise NoSuchViewError(str(name), f"it is {what}")
+            row.require_view()
+            raise NoSuchViewError(str(name), "it is an Iceberg view already")
 
 
 def plan_views(

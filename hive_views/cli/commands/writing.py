@@ -27,10 +27,11 @@ from hive_views.errors import (
     MetadataFileError,
     NoSuchTableError,
     NoSuchViewError,
-    NotAnIcebergViewError,
+    NotAViewError,
     UsageError,
     ViewAlreadyExistsError,
 )
+from hive_views.sql.text.dialects import Dialect
 from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
@@ -529,7 +530,7 @@ def _verifying_analyzer(
     catalog: HiveViewCatalog, name: str, query: str, dialect: str, database: str | None
 ) -> Analyzer:
     """The analyzer that compares what Spark reads in the typed and the expanded query."""
-    if dialect != "spark":
+    if dialect != Dialect.SPARK:
         raise UsageError("--verify", f"Spark analyzes the query, whose dialect is {dialect} and not spark")
     from hive_views.spark.command import analyze_in_spark
 
@@ -616,9 +617,10 @@ def _plain_name(name: str) -> str:
 def _load_if_exists(catalog: HiveViewCatalog, name: str) -> HiveView | None:
     try:
         return catalog.load_view(name)
-    except NotAnIcebergViewError:
-        raise
-    except NoSuchViewError:
+    except NoSuchViewError as error:
+        # A table with the name is reported by the creation, as a name that is taken.
+        if type(error) not in (NoSuchViewError, NotAViewError):
+            raise
         return None
 
 
