@@ -25,6 +25,7 @@ from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
@@ -288,10 +289,12 @@ def _user_functions(
             continue
         if function.qualified:
             functions[function.name.lower()] = "udf"
-        elif dialect == "hive" or (
-            dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS and function.name.lower() not in added
+        elif dialect == Dialect.HIVE or (
+            dialect == Dialect.SPARK
+            and function.name.lower() not in SPARK_FUNCTIONS
+            and function.name.lower() not in added
         ):
-            since = added_functions().get(function.name.lower()) if dialect == "spark" else None
+            since = added_functions().get(function.name.lower()) if dialect == Dialect.SPARK else None
             if since is not None:
                 reason = f"{function.name} is a function of Spark {since} and later, whose type is known there only"
                 raise error(function, f"{reason}: create the view in a ViewSession on that version")

@@ -196,8 +196,9 @@ class Comparison:
     def _compare(self, entry: PlanEntry) -> ComparedView:
         name = str(entry.name)
         outcome = self._history.outcomes.get(entry.name)
-        is_reverted = self._history.reverted.get(entry.name) in ("reverted", "already")
-        if outcome is None or outcome.status is not ImportStatus.CONVERTED or is_reverted:
+        reverted = self._history.reverted.get(entry.name)
+        is_restored = reverted is not None and reverted.is_restored
+        if outcome is None or outcome.status is not ImportStatus.CONVERTED or is_restored:
             raise ComparisonError(name, "it is not converted: run the plan first")
         if entry.materialized:
             raise ComparisonError(name, "it is a materialized view, whose legacy rows were stored")
