@@ -19,7 +19,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.version_texts import ROW_TEXT_RULES, define
+from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
@@ -186,11 +186,14 @@ def build_definition_of_statement(
         # Iceberg's Spark catalog substitutes variables in a view's text.
         stored=escape_variables(query_definition.stored, statement.dialect),
         expanded=expanded,
-        field_aliases=None if columns is None else [spec.name for spec in columns],
-        field_comments=None if columns is None else [spec.comment for spec in columns],
-        partitioned_on=partitioned_on,
-        summary=summary if lineage is None else {**summary, LINEAGE: encode(lineage)},
+        summary={
+            **summary,
+            **({} if lineage is None else {LINEAGE: encode(lineage)}),
+            **({} if partitioned_on is None else partition_summary(partitioned_on)),
+        },
     )
+    if columns is not None:
+        version = with_column_list(version, [spec.name for spec in columns], [spec.comment for spec in columns])
     return ViewDefinition(schema, version, tables)
 
 
