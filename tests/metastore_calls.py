@@ -1,4 +1,4 @@
-"""Records the requests to a metastore and the metadata files that are read, by their log records."""
+"""Records the connections and requests to a metastore, and the metadata files that are read, by their log records."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from hive_views.io.metadata_files import files_logger
 from hive_views.metastore.transport.client import requests_logger
+from hive_views.metastore.transport.connection import connections_logger
 
 
 class _Recorder(logging.Handler):
@@ -48,3 +49,10 @@ def recorded_files() -> Iterator[list[str]]:
     """Yield a list to which each read of a metadata file adds its location."""
     with _recorded(files_logger) as files:
         yield files
+
+
+@contextmanager
+def recorded_connections() -> Iterator[list[str]]:
+    """Yield a list to which each new connection to a metastore adds its URI."""
+    with _recorded(connections_logger) as connections:
+        yield connections
