@@ -638,9 +638,11 @@ def _other_views(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...
 
 def _print_dropped(result: Dropped) -> None:
     """Print what was done to each view, and how to restore it."""
+    from hive_views.spec.lineage_codec import ObjectKind
+
     is_dry_run = result.outcome.startswith("would")
     for other in result.others:
-        remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
+        remark = "" if other.kind == ObjectKind.VIEW.value else f" ({other.kind}: it cannot be brought back)"
         print_line(f"{other.view}: {result.outcome if is_dry_run else Outcome.DROPPED}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
     print_line(f"{result.view or result.table}: {result.outcome}{purged}")
