@@ -35,7 +35,7 @@ def repair_columns(view: LegacyView, mode: MojibakeMode) -> LegacyView:
 
     Mojibake in them is no reason to refuse a view with an intact text, which contains the names of the columns.
     """
-    if mode is MojibakeMode.KEEP:
+    if mode == MojibakeMode.KEEP:
         return view
     columns, repairs = [], []
     for column in view.columns:
@@ -51,7 +51,7 @@ def repair_columns(view: LegacyView, mode: MojibakeMode) -> LegacyView:
     if not repairs:
         return view
     summary = "; ".join(repairs)[:300]
-    if mode is MojibakeMode.REFUSE:
+    if mode == MojibakeMode.REFUSE:
         note = f"looks like UTF-8 that a latin1 database damaged, and stays so without --mangled repair: {summary}"
         return view if note in view.notes else replace(view, notes=(*view.notes, note))
     note = f"damage by a latin1 database is repaired: {summary}"

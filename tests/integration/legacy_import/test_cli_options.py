@@ -152,9 +152,13 @@ def refused(done: Done, kind: str, *messages: str) -> None:
 def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
     catalog.execute(f"CREATE VIEW {legacy}.ours AS SELECT 1 AS id")
-    for name, reason in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
+    for name, error, reason in (
+        ("none", "NoSuchViewError", ""),
+        ("orders", "NotAViewError", "It is a table"),
+        ("ours", "NoSuchViewError", "it is an Iceberg view already"),
+    ):
         done = cli("--json", "import", "plan", legacy, "--view", f"{legacy}.{name}", "-o", plan)
-        refused(done, "NoSuchViewError", f"{legacy}.{name}", reason)
+        refused(done, error, f"{legacy}.{name}", reason)
     assert not Path(plan).exists()
     views = [word for name in ("TOP", "old_base", "lost") for word in ("--view", f"{legacy}.{name}")]
     cli("import", "plan", *views, "-o", plan)
