@@ -33,8 +33,13 @@ AREAS = {
 
 ON_A_METASTORE = {
     "metastore/commit": ("tests/integration/metastore/test_commit.py", "tests/integration/metastore/test_locks.py"),
-    "materialized/freshness": ("tests/integration/materialized/test_freshness.py",),
-    "legacy_import": ("tests/integration/legacy_import/test_import.py",),
+    "materialized/freshness": ("tests/integration/materialized/test_nested.py",),
+    "legacy_import": (
+        "tests/integration/legacy_import/test_readers.py",
+        "tests/integration/legacy_import/test_readable.py",
+        "tests/integration/legacy_import/test_plan_files.py",
+        "tests/integration/legacy_import/test_import.py",
+    ),
 }
 """Further tests of a package, for `--metastore`."""
 
@@ -157,12 +162,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50, help="all mutants, the same number for each package")
     parser.add_argument("--metastore", action="store_true", help="run tests on a metastore, too")
+    parser.add_argument("--survivors-of", type=Path, help="only the survivors of an earlier output")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutants.jsonl")
     options = parser.parse_args()
     number = -(-options.count // len(AREAS))
     drawn = [mutants_of(package, options.seed, number) for package in AREAS]
     # One of each package in turn, so that an interrupted run has some of all.
     mutants = [mutant for group in zip(*drawn, strict=True) for mutant in group][: options.count]
+    if options.survivors_of is not None:
+        earlier = map(json.loads, options.survivors_of.read_text(encoding="utf-8").splitlines())
+        alive = {(line["module"], line["index"]) for line in earlier if line["survived"]}
+        mutants = [mutant for mutant in mutants if (mutant.module, mutant.index) in alive]
     lines = options.output.read_text(encoding="utf-8").splitlines() if options.output.exists() else []
     done = {(line["module"], line["index"]) for line in map(json.loads, lines)}
     options.output.parent.mkdir(parents=True, exist_ok=True)
