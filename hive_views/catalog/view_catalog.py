@@ -74,7 +74,7 @@ class ViewCatalog(TableCatalog):
 
     An `identifier` is `database.name`, as text or as a tuple, optionally after the catalog's name. All methods raise
     MetastoreError if the metastore fails or cannot be reached. Those that read or change a view raise NoSuchViewError
-    if it does not exist.
+    if it does not exist, and NotAViewError, a NoSuchViewError, if a table has the name.
     """
 
     def __enter__(self) -> Self:
@@ -97,7 +97,8 @@ class ViewCatalog(TableCatalog):
         """Load a view.
 
         Raises:
-            NoSuchViewError: If there is no such view, or a table has the name.
+            NoSuchViewError: If there is no such view.
+            NotAViewError: If a table has the name.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             MetadataFileError: If its metadata file is missing or invalid.
         """
