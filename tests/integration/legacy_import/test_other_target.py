@@ -101,7 +101,7 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
         "top": (f"{views}.top", None),
         "people": (f"{views}.people", "missing-table"),
     }
-    assert f"{views}.old_base  ready   {views}.new_base" in cli("import", "report", plan).out
+    assert f"{views}.old_base  ready    {views}.new_base" in cli("import", "report", plan).out
 
     # Without the target the plan is rejected, and not run in place.
     for words in (("run", plan), ("run", plan, "--dry-run"), ("run", plan, "--spark", "local[1]", "--verify", "none")):
