@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import MojibakeMode
 from hive_views.metastore.rows.row import Row
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 _CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
 _LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUATION}]")
@@ -71,7 +71,7 @@ def _decode_once(text: str) -> str | None:
     return None
 
 
-class Writer(str, Enum):
+class Writer(TextEnum):
     """The engine whose layout the row of a view has."""
 
     HIVE = "hive"
@@ -80,7 +80,7 @@ class Writer(str, Enum):
     """Trino and Presto, and Athena, which writes the same text."""
 
 
-class Reason(str, Enum):
+class Reason(TextEnum):
     """Why a view is not converted."""
 
     NO_TEXT = "no-text"

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -54,6 +53,7 @@ from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.version_texts import HIVE
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.text_enum import TextEnum
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ PlanProgress = Callable[[int, int], None]
 """Called with the number of planned views and the number of all views."""
 
 
-class PlanStatus(str, Enum):
+class PlanStatus(TextEnum):
     """What a run does with a view."""
 
     READY = "ready"

@@ -6,17 +6,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import Enum
 
 from hive_views.errors import InvalidPlanError
 from hive_views.schema_upgrade.databases import Database
 from hive_views.spec.json_text import parse_json
+from hive_views.text_enum import TextEnum
 
 FORMAT = 2
 """The version of a plan's JSON."""
 
 
-class Kind(str, Enum):
+class Kind(TextEnum):
     """The kind of change of a step."""
 
     ADD_COLUMN = "add-column"

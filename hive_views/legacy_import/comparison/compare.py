@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 _MOST_ROWS = 1000
 """The maximum number of rows that are read to find those that differ."""
@@ -38,7 +38,7 @@ _MOST_BUCKETS = 10
 """The maximum number of buckets that are divided: a changed row is in two, as it was and as it is."""
 
 
-class CompareStatus(str, Enum):
+class CompareStatus(TextEnum):
     """The result of the comparison of a view."""
 
     EQUAL = "equal"
