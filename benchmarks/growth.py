@@ -14,13 +14,13 @@ from time import process_time
 from typing import Any
 
 from benchmarks.many_views import DATABASE, fill
-from benchmarks.measure import Result, count_calls
+from benchmarks.measure import Result
 from hive_views import HiveViewCatalog
 from hive_views.doctor import examine
-from hive_views.io.metadata_files import MetadataFiles
 from hive_views.legacy_import import plan_import
 from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from tests.conftest import started
+from tests.metastore_calls import recorded_calls, recorded_files
 
 SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
 SIZES, QUICK_SIZES = (1_000, 5_000), (1_000, 2_000)
@@ -29,12 +29,13 @@ EXTRAPOLATED = 100_000
 
 def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
     """Count on a metastore of this machine for two numbers of views."""
-    calls, files = count_calls(), count_files()
     counts: dict[int, dict[str, tuple[int, int, float]]] = {}
     for size in QUICK_SIZES if quick else SIZES:
         with (
             started(directory / f"growth-{size}", SERVER) as metastore,
             HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+            recorded_calls() as calls,
+            recorded_files() as files,
         ):
             fill(catalog, directory / f"growth-files-{size}", size, plain=True)
             counts[size] = {}
@@ -79,16 +80,3 @@ def operations(catalog: HiveViewCatalog) -> list[tuple[str, Callable[[], Any]]]:
         ("doctor of a database", lambda: examine(catalog, database=DATABASE)),
         ("import plan", lambda: plan_import(catalog, databases=[DATABASE])),
     ]
-
-
-def count_files() -> list[str]:
-    """Return a list to which each read of a metadata file adds its location."""
-    files: list[str] = []
-    read = MetadataFiles._read_bytes
-
-    def counted(self: MetadataFiles, location: str, *arguments: Any, **options: Any) -> bytes:
-        files.append(location)
-        return read(self, location, *arguments, **options)
-
-    MetadataFiles._read_bytes = counted  # type: ignore[method-assign]
-    return files

@@ -16,11 +16,11 @@ import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from benchmarks.growth import count_files
-from benchmarks.measure import Result, count_calls
+from benchmarks.measure import Result
 from hive_views import EmbeddedMetastore, HiveViewCatalog
 from hive_views.identifiers import ViewName
 from tests.integration.materialized.duck_engine import DuckEngine
+from tests.metastore_calls import recorded_calls, recorded_files
 
 SIZES, QUICK_SIZES = tuple(map(int, os.environ.get("HIVE_VIEWS_BENCH_SIZES", "100,500").split(","))), (20, 40)
 DATABASE = "bench"
@@ -29,12 +29,13 @@ TABLES = 10
 
 def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
     """Count and time on an embedded metastore for two numbers of materialized views."""
-    calls, files = count_calls(), count_files()
     counts: dict[int, dict[str, tuple[int, int, float]]] = {}
     for size in QUICK_SIZES if quick else SIZES:
         with (
             EmbeddedMetastore(directory / f"materialized-{size}") as metastore,
             HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
+            recorded_calls() as calls,
+            recorded_files() as files,
         ):
             names = _fill(catalog, size)
             counts[size] = {}

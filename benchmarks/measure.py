@@ -7,9 +7,6 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
-
-from hive_views.metastore.transport.client import MetastoreClient
 
 
 @dataclass(frozen=True)
@@ -59,16 +56,3 @@ def compare(what: str, peer: str, ours: list[float], theirs: list[float], limit:
         "" if limit is None else f"<= {limit:.2f}x",
         None if limit is None else ratio <= limit,
     )
-
-
-def count_calls() -> list[str]:
-    """Return a list to which each call to the metastore adds its method."""
-    calls: list[str] = []
-    exchange = MetastoreClient._exchange
-
-    def counted(client: MetastoreClient, method: str, *arguments: Any, **options: Any) -> Any:
-        calls.append(method)
-        return exchange(client, method, *arguments, **options)
-
-    MetastoreClient._exchange = counted  # type: ignore[method-assign]
-    return calls

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.measure import Result, count_calls
+from benchmarks.measure import Result
 from benchmarks.plain_views import SERVER
 from hive_views import HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
@@ -24,6 +24,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Table,
 )
 from tests.conftest import started
+from tests.metastore_calls import recorded_calls
 
 DATABASE = "parts"
 SIZES = (5_000, 10_000)
@@ -38,7 +39,8 @@ def run(directory: Path) -> Iterator[Result]:
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         fill(catalog, directory / "files")
-        yield from measure(catalog)
+        with recorded_calls() as calls:
+            yield from measure(catalog, calls)
 
 
 def fill(catalog: HiveViewCatalog, directory: Path) -> None:
@@ -65,9 +67,8 @@ def fill(catalog: HiveViewCatalog, directory: Path) -> None:
         catalog.execute(f"CREATE VIEW reader_{number} AS SELECT * FROM {source}", database=DATABASE)
 
 
-def measure(catalog: HiveViewCatalog) -> Iterator[Result]:
-    """Measure on a metastore with the objects of `fill`."""
-    calls = count_calls()
+def measure(catalog: HiveViewCatalog, calls: list[str]) -> Iterator[Result]:
+    """Measure on a metastore with the objects of `fill`; `calls` has the requests."""
     results: list[Result] = []
 
     def ask(question: str, call: Callable[[], Any]) -> Any:

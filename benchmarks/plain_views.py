@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.many_views import DATABASE, FACTS, QUICK_VIEWS, VIEWS, fill
-from benchmarks.measure import Result, count_calls
+from benchmarks.measure import Result
 from benchmarks.raw import RawMetastore
 from hive_views import HiveViewCatalog
 from hive_views.dependencies.render import html
@@ -25,6 +25,7 @@ from hive_views.local_metastore.embedded import EMBEDDED_VERSION
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore.transport.client import BATCH_SIZE
 from tests.conftest import started
+from tests.metastore_calls import recorded_calls
 
 SERVER = os.environ.get("HIVE_VIEWS_BENCH_SERVER", EMBEDDED_VERSION)
 TABLE = f"{DATABASE}.fact_7"
@@ -42,13 +43,13 @@ def run(directory: Path, *, quick: bool = False) -> Iterator[Result]:
         HiveViewCatalog("bench", uri=metastore.uri, warehouse=metastore.warehouse) as catalog,
     ):
         fill(catalog, directory / "files", views, plain=True)
-        yield from measure(catalog, metastore.port, views)
+        with recorded_calls() as calls:
+            yield from measure(catalog, metastore.port, views, calls)
 
 
-def measure(catalog: HiveViewCatalog, port: int, views: int) -> Iterator[Result]:
-    """Measure on a metastore with the views of `fill`, half of them plain Hive views."""
+def measure(catalog: HiveViewCatalog, port: int, views: int, calls: list[str]) -> Iterator[Result]:
+    """Measure on a metastore with the views of `fill`, half of them plain Hive views; `calls` has the requests."""
     batches = record_batches()
-    calls = count_calls()
     columns = [("id", "bigint"), ("name", "string"), ("placed", "bigint")]  # without `total`
     for number in range(4):
         source = TABLE if number == 0 else f"{DATABASE}.extra_{number - 1}"

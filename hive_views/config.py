@@ -97,6 +97,32 @@ VIEW_OVERRIDE_PREFIX = "view-override."
 
 _PREFIX = "hive-views."
 
+
+class Authentication(TextEnum):
+    """A value of `AUTHENTICATION`."""
+
+    NONE = "none"
+    KERBEROS = "kerberos"
+    TOKEN = "token"
+    PLAIN = "plain"
+    JWT = "jwt"
+
+
+class DependencyMode(TextEnum):
+    """A value of `DEPENDENCY_MODE`."""
+
+    LENIENT = "lenient"
+    STRICT = "strict"
+
+
+class Scheme(TextEnum):
+    """The scheme of a metastore's URI."""
+
+    THRIFT = "thrift"
+    HTTP = "http"
+    HTTPS = "https"
+
+
 CATALOG_PROPERTIES = (
     Property(
         keys=(URI,),
@@ -154,7 +180,7 @@ CATALOG_PROPERTIES = (
     ),
     Property(
         keys=(AUTHENTICATION,),
-        parse=choice("none", "kerberos", "token", "plain", "jwt"),
+        parse=choice(*Authentication),
         default="none",
         meaning=(
             "`none`, `kerberos`, `token` (a delegation token), `plain` (user and password: Hive 4's LDAP, CONFIG,"
@@ -347,7 +373,7 @@ CATALOG_PROPERTIES = (
     ),
     Property(
         keys=(DEPENDENCY_MODE,),
-        parse=choice("lenient", "strict"),
+        parse=choice(*DependencyMode),
         default="lenient",
         meaning="`strict` rejects a drop, rename or replace that would break a view, unless CASCADE is given",
     ),
@@ -478,16 +504,6 @@ class Secret:
             return self.text  # for example while the file is replaced
 
 
-class Authentication(TextEnum):
-    """A value of `AUTHENTICATION`."""
-
-    NONE = "none"
-    KERBEROS = "kerberos"
-    TOKEN = "token"
-    PLAIN = "plain"
-    JWT = "jwt"
-
-
 @dataclass(frozen=True)
 class SecretCredentials:
     """Authentication by a password or token."""
@@ -612,7 +628,7 @@ class CatalogConfig(NamedTuple):
         reject_unknown_keys(properties, KEYS)
         metadata_schemes(properties)  # used by MetadataFiles; validated here
         uris = parse_uris(properties.get(URI))
-        scheme = split_uri(uris[0])[0]
+        scheme = Scheme(split_uri(uris[0])[0])
         user, groups = _ugi(properties.get(UGI), scheme)
         minimum_wait, maximum_wait = (
             value_of(properties, key) for key in (LOCK_CHECK_MIN_WAIT_MS, LOCK_CHECK_MAX_WAIT_MS)
@@ -651,7 +667,7 @@ class CatalogConfig(NamedTuple):
             unique_location=value_of(properties, UNIQUE_LOCATION),
             session_catalog=value_of(properties, SESSION_CATALOG),
             session_catalog_serves_iceberg=value_of(properties, SESSION_CATALOG_SERVES_ICEBERG),
-            strict=value_of(properties, DEPENDENCY_MODE) == "strict",
+            strict=value_of(properties, DEPENDENCY_MODE) == DependencyMode.STRICT,
             mark_hive_tables=value_of(properties, MARK_HIVE_TABLES),
             hide_storage_tables=value_of(properties, HIDE_STORAGE_TABLES),
             rewrite_queries=value_of(properties, REWRITE_QUERIES),
@@ -708,8 +724,8 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
         raise InvalidPropertyError(URI, None, f"a metastore's URI has no user. Use {AUTHENTICATION} and {UGI} instead")
     for uri in uris:
         scheme, host, port, path = split_uri(uri)
-        is_path = re.fullmatch(r"[\w./~%-]*", path) if scheme in ("http", "https") else not path
-        if scheme not in _SCHEMES or not host or not port.isdigit() or int(port) > 65535 or not is_path:
+        is_path = not path if scheme == Scheme.THRIFT else re.fullmatch(r"[\w./~%-]*", path)
+        if scheme not in {*Scheme} or not host or not port.isdigit() or int(port) > 65535 or not is_path:
             # Other characters may belong to a password, so the value is not in the message.
             shown = value if all(re.fullmatch(r"([a-z]+://)?[\w.-]+(:\d+)?/?", part) for part in uris) else None
             subject = f"{uri!r} is" if shown else "one of them is"
@@ -726,9 +742,6 @@ def parse_uris(value: str | None) -> tuple[str, ...]:
     if len({split_uri(uri)[0] for uri in uris}) > 1:
         raise InvalidPropertyError(URI, value, "all metastores must have the same scheme: thrift, http or https")
     return uris
-
-
-_SCHEMES = ("thrift", "http", "https")
 
 
 def split_uri(uri: str) -> tuple[str, str, str, str]:
@@ -748,13 +761,13 @@ def current_user() -> str:
         return "unknown"
 
 
-def _ugi(value: str | None, scheme: str) -> tuple[str | None, tuple[str, ...]]:
+def _ugi(value: str | None, scheme: Scheme) -> tuple[str | None, tuple[str, ...]]:
     if not value:
-        return (None if scheme == "thrift" else current_user()), ()
+        return (None if scheme is Scheme.THRIFT else current_user()), ()
     user, _, groups = value.partition(":")
     if not user:
         raise InvalidPropertyError(UGI, value, "write user, or user:group,group")
-    if scheme != "thrift" and groups:
+    if scheme is not Scheme.THRIFT and groups:
         raise InvalidPropertyError(UGI, value, "groups cannot be sent over HTTP; name only the user")
     return user, tuple(group for group in groups.split(",") if group)
 
@@ -767,13 +780,13 @@ _AUTHENTICATION_OVER_HTTP = (
 )
 
 
-def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredentials | KerberosCredentials | None:
+def _credentials(properties: Mapping[str, str], scheme: Scheme) -> SecretCredentials | KerberosCredentials | None:
     kind = Authentication(value_of(properties, AUTHENTICATION))
     if kind is Authentication.NONE and value_of(properties, KERBEROS_AUTHENTICATION):
         kind = Authentication.KERBEROS
-    if scheme == "thrift" and kind is Authentication.JWT:
+    if scheme is Scheme.THRIFT and kind is Authentication.JWT:
         raise InvalidPropertyError(AUTHENTICATION, kind, "it requires HTTP: a uri of the form https://host:port/path")
-    if scheme != "thrift" and kind not in _AUTHENTICATION_OVER_HTTP:
+    if scheme is not Scheme.THRIFT and kind not in _AUTHENTICATION_OVER_HTTP:
         choices = ", ".join(_AUTHENTICATION_OVER_HTTP)
         raise InvalidPropertyError(AUTHENTICATION, kind, f"it is not supported over HTTP. Use one of {choices}")
     proxy_user = properties.get(PROXY_USER) or None
@@ -791,9 +804,9 @@ def _credentials(properties: Mapping[str, str], scheme: str) -> SecretCredential
     except ValueError as error:
         raise InvalidPropertyError(AUTH_TO_LOCAL, properties[AUTH_TO_LOCAL], str(error)) from None
     if kind is Authentication.KERBEROS:
-        if proxy_user is not None and scheme != "thrift":
+        if proxy_user is not None and scheme is not Scheme.THRIFT:
             raise InvalidPropertyError(PROXY_USER, proxy_user, "it requires a uri of the form thrift://host:port")
-        is_http = scheme != "thrift" and not properties.get(KERBEROS_SERVICE_NAME)
+        is_http = scheme is not Scheme.THRIFT and not properties.get(KERBEROS_SERVICE_NAME)
         service = _HTTP_SERVICE_NAME if is_http else value_of(properties, KERBEROS_SERVICE_NAME)
         principal = properties.get(SERVICE_PRINCIPAL) or None
         return KerberosCredentials(service, principal, _keytab(properties), name_rules, proxy_user)
@@ -860,12 +873,12 @@ def _secret(properties: Mapping[str, str], key: str, file_key: str, variable: st
     return Secret(os.environ[variable]) if os.environ.get(variable) else None
 
 
-def _tls(properties: Mapping[str, str], scheme: str) -> TlsConfig | None:
+def _tls(properties: Mapping[str, str], scheme: Scheme) -> TlsConfig | None:
     is_enabled = value_of(properties, TLS)
-    if scheme != "thrift":
-        if TLS in properties and is_enabled != (scheme == "https"):
+    if scheme is not Scheme.THRIFT:
+        if TLS in properties and is_enabled != (scheme is Scheme.HTTPS):
             raise InvalidPropertyError(TLS, properties[TLS], f"the uri says {scheme}, and https is HTTP with TLS")
-        is_enabled = scheme == "https"
+        is_enabled = scheme is Scheme.HTTPS
     if not is_enabled:
         tls_keys = [key for key in _TLS_KEYS if properties.get(key)]
         if tls_keys and not value_of(properties, ZOOKEEPER_TLS):

@@ -172,9 +172,17 @@ class DialectLossError(InvalidViewError):
 class CyclicViewError(InvalidViewError):
     """A definition or name with which a view would read itself, directly or through other views."""
 
-    def __init__(self, identifier: str, cycle: Sequence[str]) -> None:
+    def __init__(self, identifier: str, cycle: Sequence[str], *, renamed_from: str | None = None) -> None:
         super().__init__(identifier, f"it would read itself: {' -> '.join(cycle)}. Remove one of these references")
         self.cycle = tuple(cycle)
+        if renamed_from is not None:
+            between, reader = cycle[1:-1], cycle[-2] if len(cycle) > 2 else renamed_from
+            through = f" through {' and '.join(between)}" if between else ""
+            self.reason = f"{renamed_from} reads {identifier}{through}, so it would read itself under that name"
+            self.args = (
+                f"Cannot rename {renamed_from} to {identifier}: {self.reason}. Choose another name, or first replace "
+                f"the query of {reader} by one that does not read {identifier}",
+            )
 
 
 class EngineRequirementError(InvalidViewError):
@@ -423,7 +431,7 @@ class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
 
 
 class NotAnIcebergViewError(NoSuchViewError):
-    """The name belongs to an object that is not an Iceberg view, e.g. a Hive view or table."""
+    """The name belongs to an object that is not an Iceberg view: a plain Hive view, or a table (`NotAViewError`)."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
         what_to_do = "It is a table: name a view, or use a statement about tables"
@@ -441,6 +449,10 @@ class NotAnIcebergViewError(NoSuchViewError):
         self.table_type = table_type
         self.format_type = format_type
         self.detail = "not an iceberg view"
+
+
+class NotAViewError(NotAnIcebergViewError):
+    """The name belongs to a table, of Iceberg or Hive, where a view is expected."""
 
 
 class MissingPointerError(NotAnIcebergViewError):

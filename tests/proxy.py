@@ -62,6 +62,15 @@ class Replace:
 
 
 @dataclass(frozen=True)
+class ReplaceReply:
+    """Forward the request, and return the answer with some of its bytes replaced by as many others."""
+
+    old: bytes
+    new: bytes
+    applied: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Duplicate:
     """Forward the request twice and return the second answer, like an internal retry of the server."""
 
@@ -119,7 +128,19 @@ class Hold:
         _wait(self.applied, timeout_s, "the server did not answer the held call")
 
 
-Action = Pass | DropRequest | CutRequest | Replace | Duplicate | DropReply | CutReply | Delay | BlackHole | Hold
+Action = (
+    Pass
+    | DropRequest
+    | CutRequest
+    | Replace
+    | ReplaceReply
+    | Duplicate
+    | DropReply
+    | CutReply
+    | Delay
+    | BlackHole
+    | Hold
+)
 SomeAction = TypeVar("SomeAction", bound=Action)
 T = TypeVar("T")
 
@@ -178,7 +199,7 @@ class ThriftProxy:
     """
 
     def __init__(self, server_port: int) -> None:
-        self._server_port = server_port
+        self.server_port = server_port
         self._mutex = threading.Lock()
         self._rules: list[_Rule] = []
         self._calls: list[Call] = []
@@ -314,7 +335,7 @@ class ThriftProxy:
 
     def _serve(self, client: socket.socket, number: int) -> None:
         try:
-            server = socket.create_connection((LOOPBACK, self._server_port), timeout=WAIT_S)
+            server = socket.create_connection((LOOPBACK, self.server_port), timeout=WAIT_S)
         except OSError:
             self._forget(client)
             return
@@ -399,6 +420,9 @@ class ThriftProxy:
                 return False
             case Delay(_, reply_s):
                 self._pause(reply_s)
+            case ReplaceReply(old, new) if old in reply:
+                reply = reply.replace(old, new)
+                action.applied.set()
             case Hold():
                 action.applied.set()
         # Set before sending: the client may have the reply, and the test may check it, before this thread continues.
@@ -575,7 +599,7 @@ class CuttingProxy:
     """A proxy for connections that it cannot parse (TLS, SASL): resets one after a number of bytes of one direction."""
 
     def __init__(self, server_port: int) -> None:
-        self._server_port = server_port
+        self.server_port = server_port
         self._listener = bound_socket(0)
         self.port: int = self._listener.getsockname()[1]
         self._mutex = threading.Lock()
@@ -606,7 +630,7 @@ class CuttingProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection((LOOPBACK, self._server_port))
+                server = socket.create_connection((LOOPBACK, self.server_port))
                 self._sockets |= {client, server}
                 for source, target, is_request in ((client, server, True), (server, client, False)):
                     threading.Thread(target=self._copy, args=(source, target, is_request), daemon=True).start()

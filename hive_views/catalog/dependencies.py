@@ -64,6 +64,7 @@ class ViewDependencies:
             Source columns by the view's columns, in their order.
 
         Raises:
+            NoSuchViewError, NotAViewError: If there is no such view, or a table has the name.
             SqlError: If its text no longer resolves.
         """
         return (base_columns if deep else column_lineage)(self._lineages.store, self._name(identifier))
@@ -143,6 +144,9 @@ class ViewDependencies:
 
         Returns:
             The problems of the view, if any.
+
+        Raises:
+            NoSuchViewError, NotAViewError: If there is no such view, or a table has the name.
         """
         return check_view(self._lineages, self._name(identifier))
 
@@ -155,6 +159,9 @@ class ViewDependencies:
         Returns:
             The findings, those of the views and tables that it reads included. Hive and plain Spark return the same
             rows if they have none; for Trino, no rule of docs/trino.md applies then.
+
+        Raises:
+            NoSuchViewError, NotAViewError: If there is no such view, or a table has the name.
         """
         return EngineChecker(self._lineages.store).check_name(self._name(identifier))
 

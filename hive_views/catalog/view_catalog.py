@@ -34,6 +34,7 @@ from hive_views.errors import (
     InvalidMetadataError,
     InvalidViewError,
     NoSuchViewError,
+    NotAViewError,
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
@@ -73,7 +74,7 @@ class ViewCatalog(TableCatalog):
 
     An `identifier` is `database.name`, as text or as a tuple, optionally after the catalog's name. All methods raise
     MetastoreError if the metastore fails or cannot be reached. Those that read or change a view raise NoSuchViewError
-    if it does not exist.
+    if it does not exist, and NotAViewError, a NoSuchViewError, if a table has the name.
     """
 
     def __enter__(self) -> Self:
@@ -96,7 +97,8 @@ class ViewCatalog(TableCatalog):
         """Load a view.
 
         Raises:
-            NoSuchViewError: If there is no such view, or a table has the name.
+            NoSuchViewError: If there is no such view.
+            NotAViewError: If a table has the name.
             NotAnIcebergViewError: If the name belongs to a plain Hive view.
             MetadataFileError: If its metadata file is missing or invalid.
         """
@@ -360,7 +362,8 @@ class ViewCatalog(TableCatalog):
         try:
             return self.load_view(identifier)
         except NoSuchViewError as error:
-            if type(error) is not NoSuchViewError:
+            # A table with the name is reported by the creation, as a name that is taken.
+            if type(error) not in (NoSuchViewError, NotAViewError):
                 raise
         try:
             return self.create_view(identifier, schema, view_version, location, properties)
@@ -510,7 +513,7 @@ class ViewCatalog(TableCatalog):
         target = check_new_table(self.store.client, self._name(to_identifier))
         if target.database != source.database:
             self.store.client.get_database(target.database)
-        precondition = reject_cycle(self.store, target, loaded.metadata.current_version())
+        precondition = reject_cycle(self.store, target, loaded.metadata.current_version(), renamed_from=source)
         if self._config.strict:
             from hive_views.dependencies.impact import reject_breaking_change
 

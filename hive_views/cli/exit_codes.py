@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
         "files of the dropped view; nothing was changed unless the message states otherwise.",
     )
     USAGE = (2, "Wrong usage: an option, a name, a property or a definition that cannot be used. Nothing was changed.")
-    NOT_FOUND = (3, "No such view, version, database or table.")
+    NOT_FOUND = (3, "No such view, version, database or table, or the name of a view is that of a table.")
     CONFLICT = (
         4,
         "The name is taken, views depend on it, the view would lose a dialect, or another client changed or locked it. "
@@ -68,6 +68,7 @@ CODES: dict[type[errors.HiveViewsError], ExitCode] = {
     errors.NoSuchNamespaceError: ExitCode.NOT_FOUND,
     errors.NoSuchViewError: ExitCode.NOT_FOUND,
     errors.NoSuchTableError: ExitCode.NOT_FOUND,
+    errors.NotAViewError: ExitCode.NOT_FOUND,
     errors.DialectLossError: ExitCode.CONFLICT,
     errors.DependentsError: ExitCode.CONFLICT,
     errors.NotAnIcebergViewError: ExitCode.CONFLICT,

@@ -371,19 +371,25 @@ MAX_LOCKED_VIEWS = 100
 
 
 def reject_cycle(
-    store: MetastoreStore, name: ViewName, version: ViewVersion, *, is_new: bool = False
+    store: MetastoreStore,
+    name: ViewName,
+    version: ViewVersion,
+    *,
+    is_new: bool = False,
+    renamed_from: ViewName | None = None,
 ) -> CommitPrecondition:
     """Reject a definition by which a view would read itself; return the precondition of its commit.
 
     The commit takes shared locks on the objects that the definition reads, and is rejected with SourceDroppedError if
     one of them was dropped since. With `is_new`, this function raises the same error if an object in the recorded
-    lineage of the version is missing already; a source that never existed is accepted.
+    lineage of the version is missing already; a source that never existed is accepted. `renamed_from` is the current
+    name of a view that is to be renamed to `name`, for the error.
     """
     sources = dependency_names(version, name.database)
     if not sources:
         return CommitPrecondition((), lambda: None)
     reader = LineageReader(store)
-    rows = _rows_read(reader, name, sources)
+    rows = _rows_read(reader, name, sources, renamed_from)
     recorded = {source.name for source in lineage_of_version(version) or () if source.uuid}
     dropped = [str(source) for source in sources if source in recorded and rows[source] is None] if is_new else []
     if dropped:
@@ -391,7 +397,7 @@ def reject_cycle(
     views = {source for source, row in rows.items() if row is None or row.has_definition}
 
     def check() -> None:
-        current = _rows_read(reader, name, sources)
+        current = _rows_read(reader, name, sources, renamed_from)
         lost = [str(source) for source in sources if rows[source] is not None and current[source] is None]
         if lost:
             raise SourceDroppedError(str(name), lost)
@@ -413,7 +419,9 @@ def reject_cycle(
     return CommitPrecondition(tuple(islice(lockable, MAX_LOCKED_VIEWS)), check, sources_read)
 
 
-def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName]) -> dict[ViewName, Row | None]:
+def _rows_read(
+    reader: LineageReader, name: ViewName, sources: Sequence[ViewName], renamed_from: ViewName | None
+) -> dict[ViewName, Row | None]:
     """Return the rows of some sources and of everything that they read, nearest first, read in batches.
 
     Raises:
@@ -424,7 +432,8 @@ def _rows_read(reader: LineageReader, name: ViewName, sources: Sequence[ViewName
     rows: dict[ViewName, Row | None] = {}
     while paths:
         if name in paths:
-            raise CyclicViewError(str(name), [str(item) for item in paths[name]])
+            old_name = None if renamed_from is None else str(renamed_from)
+            raise CyclicViewError(str(name), [str(item) for item in paths[name]], renamed_from=old_name)
         cache.load(paths)
         rows |= {source: cache.get(source) for source in paths}
         next_paths: dict[ViewName, tuple[ViewName, ...]] = {}

@@ -24,6 +24,7 @@ from hive_views.sql.parsing.syntax_tree import child_expressions, conjuncts, unw
 from hive_views.sql.resolver.context import Source
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
+from hive_views.sql.text.dialects import Dialect
 
 _Node = TypeVar("_Node", bound=exp.Expr)
 
@@ -503,7 +504,7 @@ class _TextAnalysis:
         """Whether a literal may be a pattern of Java with the week's year `Y`, which the parser reads as `y`."""
         text = self._query.text
         literals = (token.text for token in text.tokens if token.token_type is TokenType.STRING)
-        return text.dialect != "trino" and any("Y" in literal and "%" not in literal for literal in literals)
+        return text.dialect != Dialect.TRINO and any("Y" in literal and "%" not in literal for literal in literals)
 
     def _source_column(self, node: exp.Expr, *scopes: Scope) -> tuple[ScopeColumn, Scope] | None:
         """Return the column that an expression names, and its scope; None for fields and columns of other scopes."""

@@ -36,10 +36,14 @@ CheckProgress = Callable[[int, int], None]
 
 def check_view(reader: LineageReader, name: ViewName) -> CheckedView:
     """Check one view and its sources against the current tables."""
-    checked = _check_names(reader, [name], RowCache(reader.store), workers=1)
-    if not checked:
-        raise NoSuchViewError(str(name))
-    return checked[0]
+    rows = RowCache(reader.store)
+    checked = _check_names(reader, [name], rows, workers=1)
+    if checked:
+        return checked[0]
+    row = rows.get(name)
+    if row is not None:
+        row.require_view()
+    raise NoSuchViewError(str(name))
 
 
 def check_views(

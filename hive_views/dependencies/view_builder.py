@@ -19,12 +19,13 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.version_texts import ROW_TEXT_RULES, define
+from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.trino_row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
@@ -188,11 +189,14 @@ def build_definition_of_statement(
         # Iceberg's Spark catalog substitutes variables in a view's text.
         stored=escape_variables(query_definition.stored, statement.dialect),
         expanded=expanded,
-        field_aliases=None if columns is None else [spec.name for spec in columns],
-        field_comments=None if columns is None else [spec.comment for spec in columns],
-        partitioned_on=partitioned_on,
-        summary=summary if lineage is None else {**summary, LINEAGE: encode(lineage)},
+        summary={
+            **summary,
+            **({} if lineage is None else {LINEAGE: encode(lineage)}),
+            **({} if partitioned_on is None else partition_summary(partitioned_on)),
+        },
     )
+    if columns is not None:
+        version = with_column_list(version, [spec.name for spec in columns], [spec.comment for spec in columns])
     return ViewDefinition(schema, version, tables)
 
 
@@ -291,10 +295,12 @@ def _user_functions(
             continue
         if function.qualified:
             functions[function.name.lower()] = "udf"
-        elif dialect == "hive" or (
-            dialect == "spark" and function.name.lower() not in SPARK_FUNCTIONS and function.name.lower() not in added
+        elif dialect == Dialect.HIVE or (
+            dialect == Dialect.SPARK
+            and function.name.lower() not in SPARK_FUNCTIONS
+            and function.name.lower() not in added
         ):
-            since = added_functions().get(function.name.lower()) if dialect == "spark" else None
+            since = added_functions().get(function.name.lower()) if dialect == Dialect.SPARK else None
             if since is not None:
                 reason = f"{function.name} is a function of Spark {since} and later, whose type is known there only"
                 raise error(function, f"{reason}: create the view in a ViewSession on that version")

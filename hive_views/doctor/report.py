@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from enum import Enum
 
 from hive_views.errors import MetastoreError
+from hive_views.text_enum import TextEnum
 
 ProgressDisplay = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 """Displays the progress of a step, whose name it is given: the function that the context manager yields is called with
@@ -19,7 +19,7 @@ def show_nothing(_step: str) -> AbstractContextManager[Callable[[int, int], None
     return nullcontext(lambda _finished, _all: None)
 
 
-class Level(str, Enum):
+class Level(TextEnum):
     """The severity of a finding."""
 
     OK = "ok"

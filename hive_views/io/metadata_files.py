@@ -34,8 +34,8 @@ from hive_views.errors import (
 from hive_views.io.locations import HDFS_SCHEMES, is_absolute, split
 from hive_views.io.unanswered import UnansweredStorages
 from hive_views.spec.file_codec import (
-    MAX_BYTES,
-    MAX_TABLE_BYTES,
+    TABLE_LIMITS,
+    VIEW_LIMITS,
     compression_codec,
     parse,
     parse_table,
@@ -45,6 +45,9 @@ from hive_views.spec.file_codec import (
 from hive_views.spec.metadata import ViewMetadata
 
 logger = logging.getLogger(__name__)
+
+files_logger = logging.getLogger("hive_views.files")
+"""Logs each metadata file that is read, at the level DEBUG."""
 
 _CHUNK = 256 * 1024
 """The number of bytes that are read at once; nearly all files are shorter."""
@@ -139,16 +142,16 @@ class MetadataFiles:
 
     def read_table(self, location: str) -> dict[str, Any]:
         """Read a table's metadata file as JSON, without validation."""
-        return parse_table(self._attempt(location, partial(self._read_bytes, max_bytes=MAX_TABLE_BYTES)), location)
+        return parse_table(self._attempt(location, partial(self._read_bytes, max_bytes=TABLE_LIMITS.bytes)), location)
 
     def read_table_metadata(self, location: str) -> TableMetadata:
         """Read a table's metadata file as PyIceberg does, with limits of its size and depth."""
-        data = self._attempt(location, partial(self._read_bytes, max_bytes=MAX_TABLE_BYTES))
+        data = self._attempt(location, partial(self._read_bytes, max_bytes=TABLE_LIMITS.bytes))
         return parse_table_metadata(table_text(data, location), location)
 
     def read_table_text(self, location: str) -> str:
         """Read a table's metadata file as PyIceberg does, with a size limit and without converting storage errors."""
-        return table_text(self._read_bytes(location, MAX_TABLE_BYTES), location)
+        return table_text(self._read_bytes(location, TABLE_LIMITS.bytes), location)
 
     def write(self, location: str, metadata: ViewMetadata) -> None:
         """Write a new metadata file; a local file is synchronized to disk before this method returns."""
@@ -200,7 +203,8 @@ class MetadataFiles:
             return remove is not None and remove(location)
         return False
 
-    def _read_bytes(self, location: str, max_bytes: int = MAX_BYTES) -> bytes:
+    def _read_bytes(self, location: str, max_bytes: int = VIEW_LIMITS.bytes) -> bytes:
+        files_logger.debug("read %s", location)
         try:
             return self._read_chunks(location, max_bytes)
         except (OSError, ValueError, MetadataFileError):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.journal import History as History
     from hive_views.legacy_import.journal import ImportOutcome as ImportOutcome
     from hive_views.legacy_import.journal import ImportStatus as ImportStatus
+    from hive_views.legacy_import.journal import RevertStatus as RevertStatus
     from hive_views.legacy_import.journal import read_journal as read_journal
     from hive_views.legacy_import.legacy_view import ConversionError as ConversionError
     from hive_views.legacy_import.legacy_view import Problem as Problem
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from hive_views.legacy_import.report.report import report_run as report_run
     from hive_views.legacy_import.report.report import unchecked_promises as unchecked_promises
     from hive_views.legacy_import.revert import RevertOutcome as RevertOutcome
-    from hive_views.legacy_import.revert import RevertStatus as RevertStatus
     from hive_views.legacy_import.revert import revert_run as revert_run
     from hive_views.legacy_import.revert import revert_views as revert_views
     from hive_views.legacy_import.run import RunResult as RunResult

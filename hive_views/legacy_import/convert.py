@@ -24,7 +24,7 @@ from hive_views.legacy_import.definition import (
     define_view,
 )
 from hive_views.legacy_import.legacy_view import ConversionError, LegacyView, Reason, Writer, decode_mojibake
-from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.options import ImportOptions, TrinoRowMode
 from hive_views.legacy_import.readers import spark
 from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.readers.trino import trino_notes
@@ -235,7 +235,7 @@ def convert(conversion: Conversion, row: Row, view: LegacyView, target_name: Vie
             definition=_with_storage_link(definition.definition, storage),
             changes=(*definition.changes, storage.sentence),
         )
-    keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows == "keep"
+    keeps_encoding = in_place and view.writer is Writer.TRINO and options.trino_rows is TrinoRowMode.KEEP
     notes: tuple[str, ...] = ()
     if target.is_metastore:
         notes = (

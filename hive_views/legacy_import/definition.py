@@ -28,7 +28,7 @@ from hive_views.legacy_import.legacy_view import (
     decode_mojibake,
     repair_columns,
 )
-from hive_views.legacy_import.options import ImportOptions
+from hive_views.legacy_import.options import ImportOptions, MaterializedMode, MojibakeMode
 from hive_views.legacy_import.readers.spark import settings_note
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import MetastoreSchemas
@@ -79,11 +79,11 @@ def check_convertible(view: LegacyView, options: ImportOptions) -> LegacyView:
     """Return the view with mojibake repaired if the options say so; raises ConversionError if the row is unusable."""
     if view.problem is not None:
         raise ConversionError(view.problem.reason, view.problem.text)
-    if view.materialized and options.materialized == "report":
+    if view.materialized and options.materialized is MaterializedMode.REPORT:
         raise ConversionError(Reason.MATERIALIZED, _describe_materialized(view))
-    if view.repaired_sql is None or options.mojibake == "keep":
+    if view.repaired_sql is None or options.mojibake is MojibakeMode.KEEP:
         return repair_columns(view, options.mojibake)
-    if options.mojibake == "refuse":
+    if options.mojibake is MojibakeMode.REFUSE:
         raise ConversionError(
             Reason.MOJIBAKE,
             "its text looks like UTF-8 that a latin1 database damaged; repaired it would be: "
@@ -191,7 +191,7 @@ def _define(
     keeps_catalogs: bool,
 ) -> LegacyDefinition:
     accepted = {store.config.session_catalog, catalog_name}
-    if view.dialect == "trino":
+    if view.dialect is Dialect.TRINO:
         accepted = {name.lower() for name in options.trino_catalogs}
     accepted_lower = {name.lower() for name in accepted}
     if view.catalog is not None and view.catalog.lower() not in accepted_lower:
@@ -205,7 +205,7 @@ def _define(
                 Reason.OTHER_CATALOG, f"it reads {'.'.join(table.parts)}, which is not in {_join_or(accepted)}"
             )
 
-    keeps_catalogs = keeps_catalogs and view.dialect != "trino"
+    keeps_catalogs = keeps_catalogs and view.dialect is not Dialect.TRINO
 
     def new_name(parts: tuple[str, ...], *, keep_catalog: bool = keeps_catalogs) -> tuple[str, ...] | None:
         database = parts[-2].lower() if len(parts) > 1 else view.database
@@ -220,7 +220,7 @@ def _define(
         query = parse_query(view.sql, view.dialect)
         sql = rename_tables(query, new_name)
         sql_with_catalogs = sql
-        if view.dialect == "trino":
+        if view.dialect is Dialect.TRINO:
             sql_with_catalogs = rename_tables(query, partial(new_name, keep_catalog=True))
     except ParseTextError as error:
         raise ConversionError(Reason.UNREADABLE, str(error)) from error
@@ -289,7 +289,7 @@ class _DefinitionBuilder:
 
     def build(self) -> LegacyDefinition:
         view = self._view
-        if view.dialect == "trino":
+        if view.dialect is Dialect.TRINO:
             definition = self._define_trino()
         else:
             sql, column_names = self._fit_columns()

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any
 
 from pydantic import Field, PlainSerializer, TypeAdapter
+from typing_extensions import assert_never
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
@@ -26,6 +26,7 @@ from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import NameText
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
 from hive_views.spec.json_text import parse_json
+from hive_views.text_enum import TextEnum
 
 FORMAT = 1
 """Version of the journal's format."""
@@ -33,7 +34,7 @@ FORMAT = 1
 _SIGNATURE = b'{"event": "plan", "format": '
 
 
-class ImportStatus(str, Enum):
+class ImportStatus(TextEnum):
     """How the import of a view ended."""
 
     CONVERTED = "converted"
@@ -53,6 +54,33 @@ class ImportStatus(str, Enum):
     the next run reads the row."""
     PENDING = "pending"
     """It is not processed yet."""
+
+
+class RevertStatus(TextEnum):
+    """How the revert of a view ended."""
+
+    REVERTED = "reverted"
+    """Its legacy row is restored; a copy under another name is dropped."""
+    ALREADY = "already"
+    """Nothing to do: the legacy row is in place, the copy does not exist, or the run did not convert the view."""
+    REFUSED = "refused"
+    """It cannot be reverted, e.g. because it was changed since the import; `force` discards such changes."""
+    FAILED = "failed"
+    """The metastore or the storage failed."""
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the legacy view is in place now."""
+        return self in (RevertStatus.REVERTED, RevertStatus.ALREADY)
+
+
+class EventKind(TextEnum):
+    """What a line of the journal records."""
+
+    PLAN = "plan"
+    PREPARED = "prepared"
+    OUTCOME = "outcome"
+    REVERTED = "reverted"
 
 
 _Seconds = Annotated[float, PlainSerializer(lambda seconds: round(seconds, 4))]
@@ -140,7 +168,7 @@ class Announcement:
 
     def to_json(self) -> dict[str, Any]:
         """Return the journal event."""
-        return {"event": "prepared", **_ANNOUNCEMENT.dump_python(self, mode="json", exclude_none=True)}
+        return {"event": EventKind.PREPARED.value, **_ANNOUNCEMENT.dump_python(self, mode="json", exclude_none=True)}
 
 
 _ANNOUNCEMENT = TypeAdapter(Announcement)
@@ -158,7 +186,7 @@ class History:
     """The last outcome of each view."""
     converted: dict[ViewName, set[str]] = field(default_factory=dict)
     """The backups of all attempts that converted a view: their files may be in use under another name."""
-    reverted: dict[ViewName, str] = field(default_factory=dict)
+    reverted: dict[ViewName, RevertStatus] = field(default_factory=dict)
     """The status of the last revert of each view, `refused` and `failed` included, since the view's last outcome."""
     size: int = field(default=0, compare=False)
     """Length of the complete lines, in bytes."""
@@ -166,14 +194,17 @@ class History:
     def add_event(self, event: dict[str, Any], *, with_rows: bool = True) -> None:
         """Add the event of a line after the first; without `with_rows`, legacy rows are left out to save memory."""
         name = ViewName.from_text(event["name"])
-        if event["event"] == "prepared":
+        kind = EventKind(event["event"])
+        if kind is EventKind.PREPARED:
             self.add_announcement(_ANNOUNCEMENT.validate_python(event if with_rows else {**event, "row": ""}))
-        elif event["event"] == "outcome":
+        elif kind is EventKind.OUTCOME:
             self.add_outcome(_OUTCOME.validate_python(event["outcome"]))
-        elif event["event"] == "reverted":
-            self.reverted[name] = event["result"]
+        elif kind is EventKind.REVERTED:
+            self.reverted[name] = RevertStatus(event["result"])
+        elif kind is EventKind.PLAN:
+            raise ValueError("a second plan")
         else:
-            raise ValueError(f"an unknown event {event['event']!r}")
+            assert_never(kind)
 
     def add_announcement(self, announcement: Announcement) -> None:
         """Add an announcement."""
@@ -227,7 +258,7 @@ class Journal:
         if not _SIGNATURE.startswith(self._lines.file.read(len(_SIGNATURE))):
             raise JournalError(str(self.path), "it is not a journal of an import; name another file")
         self._lines.truncate(0)
-        self._write([{"event": "plan", "format": FORMAT, "plan": plan.to_json()}], sync=True)
+        self._write([{"event": EventKind.PLAN.value, "format": FORMAT, "plan": plan.to_json()}], sync=True)
         return History(plan=plan)
 
     def announce(self, announcements: Iterable[Announcement]) -> None:
@@ -248,12 +279,12 @@ class Journal:
         The line is on disk only after the next announcement or revert; until then, a crash can lose it, and only the
         row shows the conversion.
         """
-        event = {"event": "outcome", "name": str(outcome.name), "outcome": outcome.to_json()}
+        event = {"event": EventKind.OUTCOME.value, "name": str(outcome.name), "outcome": outcome.to_json()}
         self._append([event], lambda history: history.add_outcome(outcome), sync=False)
 
-    def record_revert(self, name: ViewName, status: str) -> None:
+    def record_revert(self, name: ViewName, status: RevertStatus) -> None:
         """Record how the revert of a view ended; the line is on disk when this returns."""
-        event = {"event": "reverted", "name": str(name), "result": status}
+        event = {"event": EventKind.REVERTED.value, "name": str(name), "result": status.value}
         self._append([event], lambda history: history.reverted.update({name: status}))
 
     def forget_announcements(self, name: ViewName) -> None:
@@ -333,7 +364,7 @@ def _read_history(path: Path, file: IO[bytes], plan: ImportPlan | None, *, with_
 
 def _read_plan_line(path: Path, line: bytes, plan: ImportPlan | None) -> ImportPlan:
     event = parse_json(line)
-    if event["event"] != "plan" or event["format"] != FORMAT:
+    if event["event"] != EventKind.PLAN or event["format"] != FORMAT:
         raise ValueError("its first line is not a plan of a format that this version reads")
     recorded_plan = ImportPlan.from_json(event["plan"])
     if plan is not None and recorded_plan != plan:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from hive_views.errors import HiveViewsError
 from hive_views.identifiers import ViewName
+from hive_views.legacy_import.options import MojibakeMode
 from hive_views.metastore.rows.row import Row
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 _CONTINUATION = "\u0080-\u00bf" + "".join(bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0))
 _LEAD = re.compile(f"[\u00c2-\u00f4][{_CONTINUATION}]")
@@ -29,12 +30,12 @@ def decode_mojibake(text: str) -> str | None:
     return decoded
 
 
-def repair_columns(view: LegacyView, mode: str) -> LegacyView:
-    """Repair mojibake in comments and columns, or add a note about it; `mode` is one of MOJIBAKE_MODES.
+def repair_columns(view: LegacyView, mode: MojibakeMode) -> LegacyView:
+    """Repair mojibake in comments and columns, or add a note about it.
 
     Mojibake in them is no reason to refuse a view with an intact text, which contains the names of the columns.
     """
-    if mode == "keep":
+    if mode == MojibakeMode.KEEP:
         return view
     columns, repairs = [], []
     for column in view.columns:
@@ -50,7 +51,7 @@ def repair_columns(view: LegacyView, mode: str) -> LegacyView:
     if not repairs:
         return view
     summary = "; ".join(repairs)[:300]
-    if mode == "refuse":
+    if mode == MojibakeMode.REFUSE:
         note = f"looks like UTF-8 that a latin1 database damaged, and stays so without --mangled repair: {summary}"
         return view if note in view.notes else replace(view, notes=(*view.notes, note))
     note = f"damage by a latin1 database is repaired: {summary}"
@@ -70,7 +71,7 @@ def _decode_once(text: str) -> str | None:
     return None
 
 
-class Writer(str, Enum):
+class Writer(TextEnum):
     """The engine whose layout the row of a view has."""
 
     HIVE = "hive"
@@ -79,7 +80,7 @@ class Writer(str, Enum):
     """Trino and Presto, and Athena, which writes the same text."""
 
 
-class Reason(str, Enum):
+class Reason(TextEnum):
     """Why a view is not converted."""
 
     NO_TEXT = "no-text"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from hive_views.config import ENGINES
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
+from hive_views.text_enum import TextEnum
 
 TRINO_CATALOGS = ("hive", "iceberg", "awsdatacatalog")
 """Usual names of Trino and Athena catalogs on this metastore."""
@@ -19,17 +20,43 @@ TRINO_CATALOGS = ("hive", "iceberg", "awsdatacatalog")
 MOST_CALLS = 8
 """Default maximum number of concurrent metastore calls of an import; each row takes about a dozen queries."""
 
-MOJIBAKE_MODES = ("refuse", "repair", "keep")
-"""Treatment of a text that looks like UTF-8 damaged by a latin1 database."""
-
-MATERIALIZED_MODES = ("convert", "report")
-"""Treatment of materialized views: convert them, or list them and leave them unchanged."""
-
-TRINO_ROW_MODES = ("keep", "release")
-"""Treatment of Trino rows that are converted in place: keep Trino's encoded text, or replace it by the new texts."""
-
 READERS = ENGINES[:1]
 """Engines whose findings a plan lists by default: plain Spark."""
+
+
+class MojibakeMode(TextEnum):
+    """Treatment of a text that looks like UTF-8 damaged by a latin1 database."""
+
+    REFUSE = "refuse"
+    REPAIR = "repair"
+    KEEP = "keep"
+
+
+class MaterializedMode(TextEnum):
+    """Treatment of materialized views."""
+
+    CONVERT = "convert"
+    REPORT = "report"
+    """List them, and leave them unchanged."""
+
+
+class TrinoRowMode(TextEnum):
+    """Treatment of Trino rows that are converted in place."""
+
+    KEEP = "keep"
+    """Keep Trino's encoded text."""
+    RELEASE = "release"
+    """Replace it by the new texts."""
+
+
+Mode = TypeVar("Mode", bound=TextEnum)
+
+
+def parse_mode(mode: type[Mode], text: str, option: str) -> Mode:
+    """Return the mode of a text; raises UsageError, which names the option."""
+    if text not in {*mode}:
+        raise UsageError(option, f"{text!r} is none of {', '.join(mode)}")
+    return mode(text)
 
 
 NameText = Annotated[ViewName, PlainValidator(ViewName.from_text), PlainSerializer(str)]
@@ -95,14 +122,14 @@ class ImportOptions:
     to_database: str | None = None
     """Database for the new views; None keeps the database of each legacy view. Applied to views only, after the
     renaming rules."""
-    mojibake: Annotated[str, Field(alias="mangled")] = "refuse"
-    """One of MOJIBAKE_MODES."""
+    mojibake: Annotated[MojibakeMode, Field(alias="mangled")] = MojibakeMode.REFUSE
+    """What happens to texts that a latin1 database damaged; this and the two other modes may be given as their text."""
     trino_catalogs: tuple[str, ...] = TRINO_CATALOGS
     """Names of Trino catalogs whose tables are in this metastore."""
-    materialized: str = "convert"
-    """One of MATERIALIZED_MODES."""
-    trino_rows: str = "keep"
-    """One of TRINO_ROW_MODES."""
+    materialized: MaterializedMode = MaterializedMode.CONVERT
+    """What happens to materialized views."""
+    trino_rows: TrinoRowMode = TrinoRowMode.KEEP
+    """What happens to rows of Trino."""
     accept_unreadable: tuple[NameText, ...] = ()
     """Tables that Spark reads with other rows, or not at all, and views that may read such tables."""
     readers: tuple[str, ...] = READERS
@@ -114,13 +141,13 @@ class ImportOptions:
     Spark for them."""
 
     def __post_init__(self) -> None:
-        for option, value, modes in (
-            ("--mangled", self.mojibake, MOJIBAKE_MODES),
-            ("--materialized", self.materialized, MATERIALIZED_MODES),
-            ("--trino-rows", self.trino_rows, TRINO_ROW_MODES),
+        # Programs may give the modes as their texts.
+        for name, mode, option in (
+            ("mojibake", MojibakeMode, "--mangled"),
+            ("materialized", MaterializedMode, "--materialized"),
+            ("trino_rows", TrinoRowMode, "--trino-rows"),
         ):
-            if value not in modes:
-                raise UsageError(option, f"{value!r} is none of {', '.join(modes)}")
+            object.__setattr__(self, name, parse_mode(mode, getattr(self, name), option))
         for reader in self.readers or ("",):
             if reader not in ENGINES:
                 raise UsageError("--readers", f"{reader!r} is none of {', '.join(ENGINES)}")

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -47,13 +46,14 @@ from hive_views.legacy_import.targets import (
     target_address,
 )
 from hive_views.metastore.queries import OnRefused, read_rows, unreadable_row
-from hive_views.metastore.rows.row import Row, RowKind
+from hive_views.metastore.rows.row import Row
 from hive_views.metastore.rows.serialization import row_fingerprint
 from hive_views.metastore.store import LoadedView
 from hive_views.rendering import html_table
 from hive_views.spec.json_text import parse_json
 from hive_views.spec.version_texts import HIVE
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.text_enum import TextEnum
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ PlanProgress = Callable[[int, int], None]
 """Called with the number of planned views and the number of all views."""
 
 
-class PlanStatus(str, Enum):
+class PlanStatus(TextEnum):
     """What a run does with a view."""
 
     READY = "ready"
@@ -397,8 +397,8 @@ def check_all_planned(plan: ImportPlan, catalog: HiveViewCatalog, names: Sequenc
             row = catalog.store.get_row(name)
             if row is None:
                 raise NoSuchViewError(str(name))
-            what = "an Iceberg view already" if row.kind is RowKind.ICEBERG_VIEW else "a table, not a view"
-            raise NoSuchViewError(str(name), f"it is {what}")
+            row.require_view()
+            raise NoSuchViewError(str(name), "it is an Iceberg view already")
 
 
 def plan_views(

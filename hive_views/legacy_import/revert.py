@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from hive_views.io.locations import directory_of
 from hive_views.io.table_files import is_collected
 from hive_views.legacy_import.backup import read_backup, row_from_text
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW, row_after_import
-from hive_views.legacy_import.journal import History, ImportStatus, Journal
+from hive_views.legacy_import.journal import History, ImportStatus, Journal, RevertStatus
 from hive_views.legacy_import.plan import PlanEntry
 from hive_views.legacy_import.run import rejects_late_requests
 from hive_views.legacy_import.storage import (
@@ -60,19 +59,6 @@ _LATE_REQUESTS_S = 3600
 _BACKUP_NAME = re.compile(r"/legacy-[0-9a-f-]{36}\.json\Z")
 
 logger = logging.getLogger(__name__)
-
-
-class RevertStatus(str, Enum):
-    """How the revert of a view ended."""
-
-    REVERTED = "reverted"
-    """Its legacy row is restored; a copy under another name is dropped."""
-    ALREADY = "already"
-    """Nothing to do: the legacy row is in place, the copy does not exist, or the run did not convert the view."""
-    REFUSED = "refused"
-    """It cannot be reverted, e.g. because it was changed since the import; `force` discards such changes."""
-    FAILED = "failed"
-    """The metastore or the storage failed."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +110,7 @@ def revert_run(
         selected = [name for name in _converted_names(history) if not names or name in names]
         for name in selected:
             outcome = _outcome(name, partial(_revert, catalog, to, history, name, force))
-            journal.record_revert(name, outcome.status.value)
+            journal.record_revert(name, outcome.status)
             outcomes.append(outcome)
             if progress is not None:
                 progress(len(outcomes), len(selected), outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -69,6 +69,14 @@ class ViewSelection:
             for row in rows
             if (not by_row or any(pattern.matches_row(row) for pattern in by_row))
             and not any(pattern.matches_row(row) for pattern in self.exclude)
+        ]
+
+    def unmatched(self, rows: Collection[Row]) -> list[ViewPattern]:
+        """Return the patterns of `select` that match none of the views; those with a reason do not apply."""
+        return [
+            pattern
+            for pattern in self.select
+            if not pattern.is_reason and not any(pattern.matches_row(row) for row in rows)
         ]
 
     def plan(self, plan: ImportPlan) -> ImportPlan:

@@ -15,7 +15,6 @@ what its last refresh read (`dependsOnTables`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -44,6 +43,7 @@ from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.storage_link import STORAGE_OF
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -53,7 +53,7 @@ LEGACY_STORAGE = "hive-views.legacy-storage"
 """View property: the import's `StoragePlan` as text."""
 
 
-class StorageAction(str, Enum):
+class StorageAction(TextEnum):
     """What an import does with the storage of a materialized view."""
 
     LINKED = "linked"

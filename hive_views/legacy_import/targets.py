@@ -177,7 +177,7 @@ class RestTarget(ImportTarget):
         return [
             function
             for dialect, text in sql_texts(definition.definition.version).items()
-            if dialect != "trino"
+            if dialect != Dialect.TRINO
             for function in references(parse_query(text, Dialect.of(dialect))).functions
             if function.qualified or (function.registered and function.name.lower() not in SPARK_FUNCTIONS)
         ]

@@ -20,6 +20,7 @@ from hive_views.errors import EmbeddedMetastoreError
 from hive_views.local_metastore.directory import MetastoreDirectory
 from hive_views.local_metastore.distributions import DEFAULT, Distribution, find_release, unpack
 from hive_views.local_metastore.gateway import LOOPBACK
+from hive_views.local_metastore.hive_schemas import DatabaseType
 from hive_views.local_metastore.jvm import Launch, find_jars, find_java, java_options
 from hive_views.local_metastore.process import MetastoreProcess, is_listening, is_ready
 
@@ -143,7 +144,9 @@ class StandaloneMetastore(MetastoreProcess):
         }
 
     def _prepare_database(self, launch: Launch) -> None:
-        kind = "derby" if self._database is None else {"postgresql": "postgres"}.get(self._database.kind, "mysql")
+        kind = DatabaseType.DERBY
+        if self._database is not None:
+            kind = {"postgresql": DatabaseType.POSTGRES}.get(self._database.kind, DatabaseType.MYSQL)
         if self._database is None:
             self._directory.prepare_database()
         info = self._run_schema_tool(launch, kind, "-info")
@@ -164,12 +167,12 @@ class StandaloneMetastore(MetastoreProcess):
         if self._database is None:
             self._directory.finish_database()
 
-    def _run_schema_tool(self, launch: Launch, kind: str, action: str) -> subprocess.CompletedProcess[str]:
+    def _run_schema_tool(self, launch: Launch, kind: DatabaseType, action: str) -> subprocess.CompletedProcess[str]:
         self._directory.logging.touch()
         command = [launch.java, *java_options(self._directory, launch), self._release.schema_tool]
         try:
             return subprocess.run(
-                [*command, "-dbType", kind, action],
+                [*command, "-dbType", kind.value, action],
                 env={**os.environ, **launch.environment},
                 cwd=self._directory.path,
                 stdin=subprocess.DEVNULL,

@@ -156,11 +156,11 @@ def _redefine_table(
         from hive_views.dependencies.impact import reject_breaking_definition  # imports sqlglot
 
         reject_breaking_definition(store, name, metadata)
-    _swap_definition(store, view, metadata, change)
+    swap_definition(store, view, metadata, change)
     return True
 
 
-def _swap_definition(
+def swap_definition(
     store: MetastoreStore,
     view: LoadedMaterializedView,
     metadata: ViewMetadata,
@@ -227,7 +227,7 @@ def _set_on_table(store: MetastoreStore, view: LoadedMaterializedView, change: S
             identifier=str(view.name),
             now_ms=int(time.time() * 1000),
         )
-        _swap_definition(store, view, cleaned, change)
+        swap_definition(store, view, cleaned, change)
         return True
     return set_on_storage(view, change)
 

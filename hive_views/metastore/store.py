@@ -68,9 +68,9 @@ class MetastoreStore:
     def get_view_row(self, name: ViewName) -> Row:
         """Return the row of an Iceberg view or a plain Hive view; raises NoSuchViewError if there is none."""
         row = self.get_row(name)
-        if row is None or not row.kind.is_view:
+        if row is None:
             raise NoSuchViewError(str(name))
-        return row
+        return row.require_view()
 
 
 class LoadedView(NamedTuple):

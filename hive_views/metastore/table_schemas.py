@@ -154,7 +154,7 @@ class EngineSchemas(MetastoreSchemas):
     def __init__(self, store: MetastoreStore, dialect: str, rows: RowCache | None = None) -> None:
         """Create it for one statement; `rows` saves requests for rows that were read already."""
         super().__init__(store, rows)
-        self._is_timestamp_zoned = dialect != "trino"
+        self._is_timestamp_zoned = dialect != Dialect.TRINO
 
     def _is_ambiguous(self, type_text: str) -> bool:
         return _TIME.search(type_text) is not None or super()._is_ambiguous(type_text)

@@ -9,17 +9,18 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hive_views.errors import UsageError
+from hive_views.schema_upgrade.databases import Database
 
 PASSWORD_VARIABLE = "HIVE_VIEWS_UPGRADE_PASSWORD"
 """The environment variable that may hold the password."""
 
 _SCHEMES = {
-    "mysql": "mysql",
-    "mariadb": "mysql",
-    "postgresql": "postgresql",
-    "postgres": "postgresql",
+    "mysql": Database.MYSQL,
+    "mariadb": Database.MYSQL,
+    "postgresql": Database.POSTGRESQL,
+    "postgres": Database.POSTGRESQL,
 }
-_PORTS = {"mysql": 3306, "postgresql": 5432}
+_PORTS = {Database.MYSQL: 3306, Database.POSTGRESQL: 5432}
 _SECRET = re.compile(r"(?i)(?:^|[?;&])\s*\w*(?:password|passwd|pwd|passphrase|secret)\w*\s*=")
 """An attribute of a URL that holds a secret: `password`, `bootPassword`, `sslpassword`, `trustStorePassword`."""
 
@@ -57,7 +58,7 @@ class Password:
 class Address:
     """A database and a user of it."""
 
-    kind: str
+    kind: Database
     """`mysql` (also for MariaDB), `postgresql` or `derby`."""
     host: str = ""
     """The host; empty for Derby."""
@@ -75,7 +76,7 @@ class Address:
     @property
     def place(self) -> str:
         """The address without user and password, for messages."""
-        if self.kind == "derby":
+        if self.kind == Database.DERBY:
             return f"derby:{self.database}"
         return f"{self.kind}://{self.host}:{self.port}/{self.database}"
 
@@ -128,9 +129,11 @@ def parse_address(
         )
     parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
     if required := next((key for key, value in parameters.items() if _requires_tls(key.lower(), value.lower())), None):
-        remedy = "set PGSSLMODE and PGSSLROOTCERT" if kind == "postgresql" else "not supported on MySQL and MariaDB"
+        remedy = (
+            "set PGSSLMODE and PGSSLROOTCERT" if kind == Database.POSTGRESQL else "not supported on MySQL and MariaDB"
+        )
         raise UsageError("--url", f"{required} requires TLS, which is not read from the address: {remedy}")
-    if schema and kind == "mysql":
+    if schema and kind == Database.MYSQL:
         raise UsageError("--schema-name", "MySQL and MariaDB have no schemas in a database: name the database in --url")
     return Address(
         kind=kind,
@@ -172,7 +175,9 @@ def _derby(text: str, user: str, password: Password, schema: str | None) -> Addr
         raise UsageError("--url", "a Derby network server is not supported: stop it, and name the database's directory")
     if not directory:
         raise UsageError("--url", "it names no directory: derby:/path/to/metastore_db")
-    return Address(kind="derby", database=str(Path(directory).absolute()), schema=schema, user=user, password=password)
+    return Address(
+        kind=Database.DERBY, database=str(Path(directory).absolute()), schema=schema, user=user, password=password
+    )
 
 
 def _requires_tls(key: str, value: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hive_views.schema_upgrade.address import Address
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.derby_session import DerbySession
 from hive_views.schema_upgrade.session import Session
 from hive_views.schema_upgrade.sql_session import SqlSession
@@ -21,6 +22,6 @@ def connect(address: Address) -> Session:
         DatabaseError: If the database cannot be opened.
         UsageError: If a required package is not installed.
     """
-    if address.kind == "derby":
+    if address.kind == Database.DERBY:
         return DerbySession(address)
     return SqlSession(address)

@@ -112,7 +112,7 @@ class DerbySession(Session):
                 # A closed connection keeps the pages of its database in memory until it is detached.
                 self._connection._detach()
                 self._connection = None
-                self._shut_down()
+                self.shut_down()
         except (Py4JError, OSError):
             # The JVM has ended, so nothing is left to close.
             self._connection = None
@@ -136,7 +136,7 @@ class DerbySession(Session):
         finally:
             source._detach()
 
-    def _shut_down(self) -> None:
+    def shut_down(self) -> None:
         from py4j.protocol import Py4JJavaError
 
         source = self._source()

@@ -10,6 +10,7 @@ from typing import Any
 
 from hive_views.errors import NotAMetastoreError
 from hive_views.schema_upgrade import view_texts
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.obstacles import find_obstacles
 from hive_views.schema_upgrade.requirements import PRIMITIVES
 from hive_views.schema_upgrade.row_changes import count_rows_by_kind
@@ -40,7 +41,7 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
         NotAMetastoreError: If the database has no tables TBLS and TABLE_PARAMS.
         DatabaseError: If the database fails.
     """
-    read = {"postgresql": _postgresql, "derby": _derby}.get(session.dialect.name, _mysql)
+    read = {Database.POSTGRESQL: _postgresql, Database.DERBY: _derby}.get(session.dialect.name, _mysql)
     found = sorted(read(session), key=lambda table: table.name)
     own_tables = frozenset(table.name.upper() for table in found if table.name.upper().startswith(OWN_TABLE_PREFIX))
     tables = tuple(table for table in found if table.name.upper() not in own_tables)
@@ -80,7 +81,9 @@ def detect(session: Session, *, rows: bool = True) -> Schema:
 
 
 def _db_schema(session: Session) -> str:
-    sql = {"postgresql": "SELECT current_schema()", "derby": "VALUES CURRENT SCHEMA"}.get(session.dialect.name)
+    sql = {Database.POSTGRESQL: "SELECT current_schema()", Database.DERBY: "VALUES CURRENT SCHEMA"}.get(
+        session.dialect.name
+    )
     return str(session.query(sql)[0][0]) if sql else ""
 
 
@@ -310,7 +313,7 @@ def _rows(session: Session, schema: Schema) -> Rows:
         null_primitives += [(table, column, number) for column, number in count_nulls(table, columns).items() if number]
     counter = schema.table("NEXT_LOCK_ID")
     is_counter_empty = counter and not count(f"SELECT COUNT(*) FROM [{counter.name}]")
-    length = "CHAR_LENGTH" if session.dialect.name in ("mariadb", "mysql") else "LENGTH"
+    length = "CHAR_LENGTH" if session.dialect.name.is_mysql else "LENGTH"
     damaged = view_texts.find_damaged_texts(session, schema)
     return Rows(
         tables=sum(number for _, _, number in kinds) if has_types else count("SELECT COUNT(*) FROM [TBLS]"),

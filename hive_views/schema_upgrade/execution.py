@@ -23,6 +23,7 @@ from hive_views.errors import (
 from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.hive_scripts import remaining_scripts, scripts_first
+from hive_views.schema_upgrade.journal import StepState
 from hive_views.schema_upgrade.plan_model import Kind, Step, Undo, UpgradePlan, grouped
 from hive_views.schema_upgrade.planner import OWNER_SUFFIX
 from hive_views.schema_upgrade.planner import plan as make_plan
@@ -198,7 +199,7 @@ def _run(
                 session.commit()
                 progress(Progress(name, statement, 1, 1))
         _mark_finished_steps(session, schema)
-        _write_row(session, plan.id, journal.VERSION_STEP, "done", plan.version, None)
+        _write_row(session, plan.id, journal.VERSION_STEP, StepState.DONE, plan.version, None)
         for group in grouped(steps, by_table=session.dialect.alter_list is not None):
             doubts += _apply_steps(session, plan, group, batch_size, schema.rows.mangled, progress)
     except DatabaseError:
@@ -274,10 +275,15 @@ def _begun(session: Session, plan: UpgradePlan, schema: Schema) -> bool:
 def _mark_finished_steps(session: Session, schema: Schema) -> None:
     """Mark journal steps as done that an interrupted run of any plan began and that are no longer needed."""
     sql, table = session.dialect.sql, f"[{journal.JOURNAL.name}]"
-    begun = {str(row[0]) for row in session.query(sql(f"SELECT DISTINCT [STEP] FROM {table} WHERE [STATE] = 'begun'"))}
+    begun = {
+        str(row[0])
+        for row in session.query(sql(f"SELECT DISTINCT [STEP] FROM {table} WHERE [STATE] = '{StepState.BEGUN}'"))
+    }
     needed = {each.id for each in make_plan(schema, versions.CHAIN[-1]).steps} if begun else set()
     for step_id in sorted(begun - needed):
-        update = sql(f"UPDATE {table} SET [STATE] = 'done' WHERE [STEP] = :step AND [STATE] = 'begun'")
+        update = sql(
+            f"UPDATE {table} SET [STATE] = '{StepState.DONE}' WHERE [STEP] = :step AND [STATE] = '{StepState.BEGUN}'"
+        )
         session.execute(update, {"step": step_id})
     session.commit()
 
@@ -298,10 +304,10 @@ def _apply_steps(
         statements = (session.dialect.alter_list.merge([sql for each in steps for sql in each.statements]),)
     is_one_transaction = session.dialect.transactional_ddl and step.kind.is_schema
     for each in steps:
-        _write_journal(session, plan, each, "begun")
+        _write_journal(session, plan, each, StepState.BEGUN)
     if not is_one_transaction:
         session.commit()
-        progress(Progress(step.id, "begun", 0, len(statements)))
+        progress(Progress(step.id, StepState.BEGUN, 0, len(statements)))
     if step.kind.is_schema or step.kind is Kind.FIRST_ROW:
         for number, statement in enumerate(statements, 1):
             session.execute(statement)
@@ -309,25 +315,27 @@ def _apply_steps(
     else:
         doubts = run_row_step(session, plan, step, batch_size=batch_size, mangled=mangled, progress=progress)
     for each in steps:
-        _write_journal(session, plan, each, "done")
+        _write_journal(session, plan, each, StepState.DONE)
     session.commit()
     for each in steps:
-        progress(Progress(each.id, "done", len(statements), len(statements)))
+        progress(Progress(each.id, StepState.DONE, len(statements), len(statements)))
     return doubts
 
 
-def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: str) -> None:
+def _write_journal(session: Session, plan: UpgradePlan, step: Step, state: StepState) -> None:
     """Write the state of a step into the journal."""
-    if state == "done":
+    if state is StepState.DONE:
         # An interrupted run of another plan began this step.
-        delete = f"DELETE FROM [{journal.JOURNAL.name}] WHERE [STEP] = :step AND [STATE] = 'begun'"
+        delete = f"DELETE FROM [{journal.JOURNAL.name}] WHERE [STEP] = :step AND [STATE] = '{StepState.BEGUN}'"
         session.execute(session.dialect.sql(delete), {"step": step.id})
     undo = step.undo
     check, sql = (undo.declaration or undo.check, recorded(undo)) if undo else (None, None)
     _write_row(session, plan.id, step.id, state, check, sql)
 
 
-def _write_row(session: Session, plan_id: str, step_id: str, state: str, check: str | None, undo: str | None) -> None:
+def _write_row(
+    session: Session, plan_id: str, step_id: str, state: StepState, check: str | None, undo: str | None
+) -> None:
     """Write a row of the journal, replacing that of an interrupted run."""
     sql, table = session.dialect.sql, f"[{journal.JOURNAL.name}]"
     key = {"plan_id": plan_id, "step": step_id}
@@ -336,7 +344,7 @@ def _write_row(session: Session, plan_id: str, step_id: str, state: str, check: 
     listed = ", ".join(f":{name.lower()}" for name in names)
     session.execute(
         sql(f"INSERT INTO {table} ({session.dialect.names(names)}) VALUES ({listed})"),
-        {**key, "state": state, "written_at": now(), "undo_check": check, "undo": undo},
+        {**key, "state": state.value, "written_at": now(), "undo_check": check, "undo": undo},
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hive_views.schema_upgrade import versions
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.requirements import TABLES
 from hive_views.schema_upgrade.schema import Schema, Table
@@ -133,7 +134,7 @@ def metastore_problems(schema: Schema, target: str) -> Iterator[str]:
         yield f"{user} may read and change TBLS, but not all of {', '.join(dict.fromkeys(names))}: GRANT the privileges"
     for needed in TABLES:
         stored, name = schema.table(needed.name), dialect_of(schema.dialect).table_name(needed, target)
-        if schema.dialect == "postgresql" and stored and stored.name != name:
+        if schema.dialect == Database.POSTGRESQL and stored and stored.name != name:
             # It is the lock table of another version: Hive 4.0 quotes their names.
             yield f'Hive {target} reads the table "{name}", whose name is "{stored.name}"'
 

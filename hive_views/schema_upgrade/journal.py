@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from hive_views.schema_upgrade.dialects.base import Dialect
-from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
+from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type, TypeKind
+from hive_views.text_enum import TextEnum
 
-_SHORT = Type("varchar", 32)
+
+class StepState(TextEnum):
+    """The state of a step in the journal."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    UNDONE = "undone"
+
+
+_SHORT = Type(TypeKind.VARCHAR, 32)
 
 JOURNAL = NeededTable(
     "HIVE_VIEWS_UPGRADE",
     (
         NeededColumn("PLAN_ID", _SHORT, nullable=False),
-        NeededColumn("STEP", Type("varchar", 200), nullable=False),
+        NeededColumn("STEP", Type(TypeKind.VARCHAR, 200), nullable=False),
         NeededColumn("STATE", _SHORT, nullable=False),
         NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
-        NeededColumn("UNDO_CHECK", Type("own_text")),
-        NeededColumn("UNDO", Type("own_text")),
+        NeededColumn("UNDO_CHECK", Type(TypeKind.OWN_TEXT)),
+        NeededColumn("UNDO", Type(TypeKind.OWN_TEXT)),
     ),
     ("PLAN_ID", "STEP"),
     "",
@@ -32,13 +42,13 @@ BACKUP = NeededTable(
     "HIVE_VIEWS_BACKUP",
     (
         NeededColumn("PLAN_ID", _SHORT, nullable=False),
-        NeededColumn("STEP", Type("varchar", 200), nullable=False),
-        NeededColumn("TABLE_NAME", Type("varchar", 128), nullable=False),
-        NeededColumn("FIELD", Type("varchar", 128), nullable=False),
-        NeededColumn("FIRST_ID", Type("bigint"), nullable=False),
-        NeededColumn("ROW_IDS", Type("own_text"), nullable=False),
-        NeededColumn("OLD_VALUE", Type("own_text")),
-        NeededColumn("NEW_VALUE", Type("own_text")),
+        NeededColumn("STEP", Type(TypeKind.VARCHAR, 200), nullable=False),
+        NeededColumn("TABLE_NAME", Type(TypeKind.VARCHAR, 128), nullable=False),
+        NeededColumn("FIELD", Type(TypeKind.VARCHAR, 128), nullable=False),
+        NeededColumn("FIRST_ID", Type(TypeKind.BIGINT), nullable=False),
+        NeededColumn("ROW_IDS", Type(TypeKind.OWN_TEXT), nullable=False),
+        NeededColumn("OLD_VALUE", Type(TypeKind.OWN_TEXT)),
+        NeededColumn("NEW_VALUE", Type(TypeKind.OWN_TEXT)),
         NeededColumn("WRITTEN_AT", _SHORT, nullable=False),
     ),
     # Logical replication and Galera require a key. Backup tables of older versions of hive_views have none.
@@ -54,7 +64,7 @@ def statements(dialect: Dialect) -> dict[str, str]:
     """Return the CREATE TABLE statements of both tables."""
     own = type(dialect)()
     # Set on the instance: only these tables have columns of this type.
-    own.types = {**dialect.types, "own_text": dialect.own_text}
+    own.types = {**dialect.types, TypeKind.OWN_TEXT: dialect.own_text}
     return {table.name: own.create_table(table)[0] for table in (JOURNAL, BACKUP)}
 
 

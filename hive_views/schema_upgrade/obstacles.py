@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hive_views.errors import UpgradeError
 from hive_views.schema_upgrade import journal
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.plan_model import Kind
 from hive_views.schema_upgrade.schema import VIEW_TABLES, Obstacle, Schema
 from hive_views.schema_upgrade.session import Session
@@ -43,13 +44,15 @@ def find_obstacles(
     session: Session, schema: Schema, *, long_transaction_s: float = LONG_TRANSACTION_S
 ) -> tuple[Obstacle, ...]:
     """Return the obstacles to steps of any plan for a schema."""
-    find = {"postgresql": _postgresql, "mariadb": _mysql, "mysql": _mysql}.get(session.dialect.name)
+    find = {Database.POSTGRESQL: _postgresql, Database.MARIADB: _mysql, Database.MYSQL: _mysql}.get(
+        session.dialect.name
+    )
     return tuple(find(session, schema, long_transaction_s)) if find else ()
 
 
 def check_rollback(session: Session, *, schema: bool) -> None:
     """On MySQL and MariaDB, reject a user who may not see the backup, or may not lock tables to undo schema steps."""
-    if session.dialect.name not in ("mariadb", "mysql") or _has_role(session):
+    if not session.dialect.name.is_mysql or _has_role(session):
         return
     granted = _granted(session)
     if "SELECT" not in granted:

@@ -6,16 +6,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import Enum
 
 from hive_views.errors import InvalidPlanError
+from hive_views.schema_upgrade.databases import Database
 from hive_views.spec.json_text import parse_json
+from hive_views.text_enum import TextEnum
 
 FORMAT = 2
 """The version of a plan's JSON."""
 
 
-class Kind(str, Enum):
+class Kind(TextEnum):
     """The kind of change of a step."""
 
     ADD_COLUMN = "add-column"
@@ -100,8 +101,8 @@ class HiveScript:
 class UpgradePlan:
     """The steps of an upgrade. A plan contains no user and no password."""
 
-    dialect: str
-    """The database: `mariadb`, `mysql`, `postgresql`, `derby`, `oracle`, `sqlserver`."""
+    dialect: Database
+    """The database."""
     place: str
     """Host, port and database; empty for an assumed schema."""
     fingerprint: str

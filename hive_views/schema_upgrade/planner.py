@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from hive_views.errors import UpgradeError, UsageError
 from hive_views.schema_upgrade import journal, versions, view_texts
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.hive_scripts import (
@@ -207,7 +208,7 @@ def _notes(schema: Schema, target: str, scripts: tuple[HiveScript, ...]) -> Iter
             f"{upgrade_command(schema)}"
         )
     is_before_2_2 = not versions.at_least(schema.version, "2.2.0")
-    if is_before_2_2 and schema.dialect == "derby":
+    if is_before_2_2 and schema.dialect == Database.DERBY:
         yield "Hive's script to 2.2.0 changes PARAM_VALUE to CLOB, which Derby cannot compare; plan again after it"
     parameter = schema.column("TABLE_PARAMS", "PARAM_VALUE")
     if parameter and parameter.charset == "latin1" and is_before_2_2:

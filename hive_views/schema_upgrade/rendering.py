@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from hive_views.schema_upgrade import journal
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan, grouped
@@ -89,7 +90,7 @@ class _Renderer:
                 number += 1
                 yield from self._describe(number, step)
             yield from self._statements(group)
-        if plan.dialect == "derby":
+        if plan.dialect == Database.DERBY:
             yield ""
             yield "COMMIT;"
 
@@ -117,7 +118,7 @@ class _Renderer:
             yield from self._schema(step)
 
     def _schema(self, step: Step) -> Iterator[str]:
-        if self._sql.name == "derby" and len(step.statements) > 1:
+        if self._sql.name == Database.DERBY and len(step.statements) > 1:
             # ij continues after a failed UPDATE and would drop the column with all its values.
             yield from self._comment(
                 "This is done by `hive-views upgrade apply` only: ij continues after an error, and each statement "

@@ -9,19 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hive_views.text_enum import TextEnum
+
 PARAMETER_LENGTH = 32672
 """The minimum capacity of a parameter value in characters; it holds an Iceberg schema as JSON, or a location. This is
 the maximum length of VARCHAR on Derby: filters and compare-and-swap of the metastore cannot compare a CLOB."""
 
 
+class TypeKind(TextEnum):
+    """A kind of types that each dialect has a type for."""
+
+    BIGINT = "bigint"
+    INT = "int"
+    VARCHAR = "varchar"
+    """With a length."""
+    CHAR = "char"
+    """With a length."""
+    VIEW_TEXT = "view_text"
+    PARAMETER = "parameter"
+    LONG_TEXT = "long_text"
+    FLAG = "flag"
+    OWN_TEXT = "own_text"
+    """Long texts in the journal and the backup."""
+
+
 @dataclass(frozen=True)
 class Type:
-    """A type that each dialect maps to a type of its database.
+    """A type that each dialect maps to a type of its database."""
 
-    Kinds: `bigint`, `int`, `varchar` and `char` with a length, `view_text`, `parameter`, `long_text`, `flag`.
-    """
-
-    kind: str
+    kind: TypeKind
     length: int = 0
 
 
@@ -154,24 +170,24 @@ class NeededIndex:
         return f"{self.table} index {self.name}"
 
 
-BIGINT, INT, FLAG = Type("bigint"), Type("int"), Type("flag")
+BIGINT, INT, FLAG = Type(TypeKind.BIGINT), Type(TypeKind.INT), Type(TypeKind.FLAG)
 
 
 def _varchar(length: int) -> Type:
-    return Type("varchar", length)
+    return Type(TypeKind.VARCHAR, length)
 
 
 ADDITIONS = (
     Addition(
         "TBLS",
-        NeededColumn("VIEW_ORIGINAL_TEXT", Type("view_text")),
+        NeededColumn("VIEW_ORIGINAL_TEXT", Type(TypeKind.VIEW_TEXT)),
         "0.6.0",
         "HIVE-972",
         "holds the text of a view as its author typed it",
     ),
     Addition(
         "TBLS",
-        NeededColumn("VIEW_EXPANDED_TEXT", Type("view_text")),
+        NeededColumn("VIEW_EXPANDED_TEXT", Type(TypeKind.VIEW_TEXT)),
         "0.6.0",
         "HIVE-972",
         "holds the text of a view with qualified tables and columns, which readers execute",
@@ -269,7 +285,7 @@ WIDENINGS: tuple[Widening, ...] = (
     Widening(
         "TBLS",
         "VIEW_ORIGINAL_TEXT",
-        Type("view_text"),
+        Type(TypeKind.VIEW_TEXT),
         None,
         "Hive Views",
         "a narrower column truncates or rejects long view texts",
@@ -277,7 +293,7 @@ WIDENINGS: tuple[Widening, ...] = (
     Widening(
         "TBLS",
         "VIEW_EXPANDED_TEXT",
-        Type("view_text"),
+        Type(TypeKind.VIEW_TEXT),
         None,
         "Hive Views",
         "a narrower column truncates or rejects long view texts",
@@ -286,7 +302,7 @@ WIDENINGS: tuple[Widening, ...] = (
     Widening(
         "TABLE_PARAMS",
         "PARAM_VALUE",
-        Type("parameter"),
+        Type(TypeKind.PARAMETER),
         None,
         "HIVE-12274",
         "holds metadata_location and the schema as JSON, which has no maximum length; the metastore compares it in the "
@@ -303,7 +319,7 @@ WIDENINGS: tuple[Widening, ...] = (
     *(
         Widening(each.table, each.column.name, each.column.type, each.since, each.source, each.reason)
         for each in ADDITIONS
-        if each.column.type.kind == "varchar"
+        if each.column.type.kind is TypeKind.VARCHAR
     ),
 )
 """Columns that must have a larger type."""
@@ -318,8 +334,8 @@ TABLES = (
             NeededColumn("HL_DB", _varchar(128), nullable=False),
             NeededColumn("HL_TABLE", _varchar(256)),
             NeededColumn("HL_PARTITION", _varchar(767)),
-            NeededColumn("HL_LOCK_STATE", Type("char", 1), nullable=False),
-            NeededColumn("HL_LOCK_TYPE", Type("char", 1), nullable=False),
+            NeededColumn("HL_LOCK_STATE", Type(TypeKind.CHAR, 1), nullable=False),
+            NeededColumn("HL_LOCK_TYPE", Type(TypeKind.CHAR, 1), nullable=False),
             NeededColumn("HL_LAST_HEARTBEAT", BIGINT, nullable=False),
             NeededColumn("HL_ACQUIRED_AT", BIGINT),
             NeededColumn("HL_USER", _varchar(128), nullable=False),
@@ -362,7 +378,7 @@ TABLES = (
             NeededColumn("CAT_NAME", _varchar(256), nullable=False),
             NeededColumn("DB_NAME", _varchar(128), nullable=False),
             NeededColumn("TBL_NAME", _varchar(256), nullable=False),
-            NeededColumn("TXN_LIST", Type("long_text")),
+            NeededColumn("TXN_LIST", Type(TypeKind.LONG_TEXT)),
         ),
         ("MV_CREATION_METADATA_ID",),
         "3.0.0",

@@ -11,6 +11,7 @@ from hive_views.errors import DatabaseError, InvalidPlanError, MetastoreRunningE
 from hive_views.schema_upgrade import journal, versions, view_texts
 from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.execution import recorded
+from hive_views.schema_upgrade.journal import StepState
 from hive_views.schema_upgrade.obstacles import check_rollback
 from hive_views.schema_upgrade.plan_model import Undo
 from hive_views.schema_upgrade.requirements import (
@@ -21,7 +22,7 @@ from hive_views.schema_upgrade.requirements import (
     Requirement,
     Widening,
 )
-from hive_views.schema_upgrade.row_changes import Progress, ProgressCallback, naming_committed_steps, now
+from hive_views.schema_upgrade.row_changes import COMMIT, Progress, ProgressCallback, naming_committed_steps, now
 from hive_views.schema_upgrade.schema import Schema
 from hive_views.schema_upgrade.session import Session, in_list
 from hive_views.schema_upgrade.undo import declared, undo_of
@@ -113,7 +114,7 @@ def rollback(
                 f"no upgrade is recorded: {f'the schema {current.db_schema}' if current.db_schema else 'the database'} "
                 f"has neither {journal.JOURNAL.name} nor {journal.BACKUP.name}",
             )
-        if not has_backup and any(row.step.startswith("rows ") and row.state == "done" for row in steps):
+        if not has_backup and any(row.step.startswith("rows ") and row.state == StepState.DONE for row in steps):
             raise UpgradeError(
                 session.address.place,
                 f"the journal records changes of rows, but there is no table {journal.BACKUP.name}: it was dropped or "
@@ -181,7 +182,7 @@ def _restore_rows(
                 continue
             unchanged = _restore_change(session, change, row_ids, simulated, progress)
             restored += len(unchanged)
-            progress(Progress(change.step, "COMMIT", done + restored, total))
+            progress(Progress(change.step, COMMIT, done + restored, total))
             remaining[change] = sorted(set(row_ids).difference(unchanged))
             if not remaining[change]:
                 del remaining[change]
@@ -299,7 +300,7 @@ def _undo_schema(
             elif not step.startswith("rows "):
                 kept.append(f"{step}: not undone, because every version of Hive works with it")
             continue
-        if row.state == "begun":
+        if row.state == StepState.BEGUN:
             kept.append(f"{step}: started and not finished. Apply the plan again first")
             continue
         # An interrupted rollback or another program may have removed it already.
@@ -319,11 +320,11 @@ def _undo_schema(
         if dry_run:
             session.rollback()
             continue
-        sql = f"UPDATE [{journal.JOURNAL.name}] SET [STATE] = 'undone', [WRITTEN_AT] = :at "
+        sql = f"UPDATE [{journal.JOURNAL.name}] SET [STATE] = '{StepState.UNDONE}', [WRITTEN_AT] = :at "
         sql += "WHERE [PLAN_ID] = :plan_id AND [STEP] = :step"
         session.execute(session.dialect.sql(sql), {"plan_id": row.plan, "step": step, "at": now()})
         session.commit()
-        progress(Progress(step, "done", len(undo.statements), len(undo.statements)))
+        progress(Progress(step, StepState.DONE, len(undo.statements), len(undo.statements)))
         if undo.declaration is not None:
             # Restoring one declaration may undo two steps, that of the length and that of the character set.
             current = detect(session, rows=False)

@@ -16,7 +16,9 @@ from typing import Any
 
 from hive_views.errors import DatabaseError
 from hive_views.schema_upgrade import journal, view_texts
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Dialect
+from hive_views.schema_upgrade.journal import StepState
 from hive_views.schema_upgrade.plan_model import Kind, Step, UpgradePlan
 from hive_views.schema_upgrade.requirements import filled_column
 from hive_views.schema_upgrade.schema import TableRow
@@ -41,6 +43,10 @@ class Doubt:
     """The reason for the doubt."""
 
 
+COMMIT = "COMMIT"
+"""The statement of a `Progress` after a batch of rows."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """The progress of a step."""
@@ -48,7 +54,7 @@ class Progress:
     step: str
     """The ID of the step."""
     statement: str
-    """The statement just executed, or `COMMIT` after a batch."""
+    """The statement just executed; `COMMIT` after a batch, and the state of the step when it begins and ends."""
     done: int
     """Rows processed, or statements executed."""
     total: int
@@ -64,9 +70,9 @@ def naming_committed_steps(progress: ProgressCallback, verb: str) -> Iterator[Pr
     committed: dict[str, str] = {}
 
     def report(each: Progress) -> None:
-        if each.statement == "done":
+        if each.statement == StepState.DONE:
             committed[each.step] = f"{each.step} was {verb}"
-        elif each.statement == "COMMIT" and each.done:
+        elif each.statement == COMMIT and each.done:
             committed[each.step] = f"{each.step} was {verb} up to row {each.done} of {each.total}"
         progress(each)
 
@@ -118,7 +124,7 @@ def run_row_step(
                 report = partial(_progress_of_statement, progress, step.id, done, len(mangled))
                 _apply_batch(session, plan, step, partial(_read_texts, session, ids), ids[0] - 1, report)
                 done += len(ids)
-                progress(Progress(step.id, "COMMIT", done, len(mangled)))
+                progress(Progress(step.id, COMMIT, done, len(mangled)))
         return []
     total = int(session.query(session.dialect.sql("SELECT COUNT(*) FROM [TBLS]"))[0][0])
     session.rollback()
@@ -132,7 +138,7 @@ def run_row_step(
         doubts += batch.doubts
         done += batch.seen
         after = batch.last
-        progress(Progress(step.id, "COMMIT", done, total))
+        progress(Progress(step.id, COMMIT, done, total))
         if batch.seen < size:
             return doubts
 
@@ -335,7 +341,7 @@ def invalid_value(sql: Dialect, name: str) -> tuple[str, str]:
     """The SQL of the old value, and of the condition for invalid values, of a column of TBLS that is filled in."""
     column = sql.quote(name)
     if name == "IS_REWRITE_ENABLED":
-        return column if sql.name == "derby" else "NULL", sql.bad_flag(column)
+        return column if sql.name == Database.DERBY else "NULL", sql.bad_flag(column)
     return "NULL", f"{column} IS NULL"
 
 

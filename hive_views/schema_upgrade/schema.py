@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from hive_views.schema_upgrade import versions
+from hive_views.schema_upgrade.databases import Database
 
 VIEW_TABLES = (
     "TBLS",
@@ -170,8 +171,8 @@ class Rows:
 class Schema:
     """A metastore's schema."""
 
-    dialect: str
-    """`mariadb`, `mysql`, `postgresql`, `derby`, `oracle` or `sqlserver`."""
+    dialect: Database
+    """The database."""
     tables: tuple[Table, ...]
     """Its tables, by name."""
     server: str = ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import DatabaseError, UpgradeError, UsageError
 from hive_views.schema_upgrade.address import PASSWORD_VARIABLE, Address
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Dialect
 from hive_views.schema_upgrade.dialects.mariadb import SQL_MODE
 from hive_views.schema_upgrade.dialects.registry import dialect_of
@@ -41,7 +42,7 @@ class SqlSession(Session):
             ) from None
         self._connection: Connection = self._guard(None, self._engine.connect)
         version = str(self.query("SELECT VERSION()")[0][0])
-        if address.kind == "postgresql":
+        if address.kind == Database.POSTGRESQL:
             self.dialect: Dialect = dialect_of("postgresql")
             self.server = version.split(" on ")[0]
             if address.schema:
@@ -103,7 +104,7 @@ class SqlSession(Session):
 
     def other_sessions(self) -> list[str]:
         """Descriptions of the other sessions on this database; without privileges only those of the same user."""
-        if self.address.kind == "postgresql":
+        if self.address.kind == Database.POSTGRESQL:
             rows = self.query(
                 "SELECT COALESCE(usename, '?'), COALESCE(host(client_addr), 'local'), application_name "
                 "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
@@ -176,9 +177,9 @@ class SqlSession(Session):
 def _engine(address: Address) -> Engine:
     from sqlalchemy import URL, create_engine
 
-    driver = {"mysql": "mysql+pymysql", "postgresql": "postgresql+psycopg"}[address.kind]
+    driver = {Database.MYSQL: "mysql+pymysql", Database.POSTGRESQL: "postgresql+psycopg"}[address.kind]
     arguments: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_S}
-    if address.kind == "mysql":
+    if address.kind == Database.MYSQL:
         arguments["charset"] = "utf8mb4"
     else:
         arguments["client_encoding"] = "utf8"

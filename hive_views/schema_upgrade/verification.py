@@ -9,7 +9,7 @@ from hive_views.schema_upgrade.detection import detect
 from hive_views.schema_upgrade.hive_columns import metastore_problems
 from hive_views.schema_upgrade.plan_model import Step
 from hive_views.schema_upgrade.planner import plan
-from hive_views.schema_upgrade.row_changes import Doubt, Progress, ProgressCallback, doubtful_rows
+from hive_views.schema_upgrade.row_changes import COMMIT, Doubt, Progress, ProgressCallback, doubtful_rows
 from hive_views.schema_upgrade.session import Session
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def verify(
         from hive_views.schema_upgrade.view_checks import check_views
 
         count, broken = check_views(
-            session, schema, files, lambda done: progress(Progress("views", "COMMIT", done, schema.rows.texts))
+            session, schema, files, lambda done: progress(Progress("views", COMMIT, done, schema.rows.texts))
         )
     return Verification(
         place=session.address.place,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.schema import Column, Schema
 from hive_views.schema_upgrade.session import Session, in_list
 
@@ -191,7 +192,7 @@ def find_damaged_texts(session: Session, schema: Schema) -> DamagedTexts:
 
 def _encoding(session: Session) -> str | None:
     """Return the encoding of a PostgreSQL database; None if it is UTF-8, and for other databases."""
-    if session.dialect.name != "postgresql":
+    if session.dialect.name != Database.POSTGRESQL:
         return None
     encoding = str(session.query("SHOW server_encoding")[0][0])
     return None if encoding == "UTF8" else encoding

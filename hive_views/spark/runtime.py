@@ -175,14 +175,14 @@ def _session(uri: str, warehouse: str, conf: Mapping[str, str]) -> SparkSession:
         **spark_settings(uri, warehouse, conf),
     }
     spark_conf = SparkConf().setAll(settings.items())
-    with _deferred_interrupt():
+    with deferred_interrupt():
         start_context(spark_conf)
-    with _deferred_interrupt():  # again: the context has set its own handler
+    with deferred_interrupt():  # again: the context has set its own handler
         return SparkSession.builder.config(conf=spark_conf).getOrCreate()
 
 
 @contextmanager
-def _deferred_interrupt() -> Iterator[None]:
+def deferred_interrupt() -> Iterator[None]:
     """Delay a KeyboardInterrupt to the end of the body: an interrupted start of Spark would leave a JVM behind."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals to the main thread

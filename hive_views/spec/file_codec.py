@@ -10,6 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from hive_views.errors import InvalidMetadataError, InvalidPropertyError, InvalidViewError
@@ -23,19 +24,23 @@ METADATA_COMPRESSION_DEFAULT: Codec = "gzip"
 METADATA_PATH = "write.metadata.path"
 """View property (Iceberg's ViewProperties): URI of the directory for metadata files. Default: `<location>/metadata`."""
 
-MAX_BYTES = 32 * 1024 * 1024
-"""Maximum size of a document, in bytes after decompression, to protect against decompression bombs."""
 
-MAX_TABLE_BYTES = 256 * 1024 * 1024
-"""Maximum size of a table's metadata, in bytes after decompression; many snapshots make it long."""
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a document that is read."""
 
-MAX_SYMBOLS = 2_000_000
-"""Maximum number of braces, brackets, commas and colons in a document, also inside strings. Each may become a value of
-40 to 80 bytes: a file of 31 KB (gzip) took nearly 1 GB of memory. Ten versions with 10,000 columns each have half as
-many symbols."""
+    bytes: int
+    """Maximum size in bytes after decompression, to protect against decompression bombs."""
+    symbols: int
+    """Maximum number of braces, brackets, commas and colons, also inside strings. Each may become a value of 40 to 80
+    bytes: a file of 31 KB (gzip) took nearly 1 GB of memory."""
 
-MAX_TABLE_SYMBOLS = 5_000_000
-"""The same limit for the metadata of a table; 100,000 snapshots have 4.7 million symbols."""
+
+VIEW_LIMITS = Limits(bytes=32 * 1024 * 1024, symbols=2_000_000)
+"""The limits of a view's metadata. Ten versions with 10,000 columns each have half as many symbols."""
+
+TABLE_LIMITS = Limits(bytes=256 * 1024 * 1024, symbols=5_000_000)
+"""The limits of a table's metadata: many snapshots make it long; 100,000 snapshots have 4.7 million symbols."""
 
 Codec = Literal["gzip", "none"]
 """The compression of a file."""
@@ -46,23 +51,23 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 6
 
 
-def parse(data: bytes, location: str) -> ViewMetadata:
+def parse(data: bytes, location: str, limits: Limits = VIEW_LIMITS) -> ViewMetadata:
     """Parse the contents of a metadata file, in today's format or the earlier draft."""
-    text = _decode(data, location, MAX_BYTES, MAX_SYMBOLS)
+    text = _decode(data, location, limits)
     return read_document(_load_json(text, location, _DECODER.decode), location)
 
 
-def parse_table(data: bytes, location: str) -> dict[str, Any]:
+def parse_table(data: bytes, location: str, limits: Limits = TABLE_LIMITS) -> dict[str, Any]:
     """Parse a table's metadata file; only checks that it is a JSON object."""
-    value = _load_json(table_text(data, location), location, json.loads)
+    value = _load_json(table_text(data, location, limits), location, json.loads)
     if not isinstance(value, dict):
         raise InvalidMetadataError(location, "", f"it must be a JSON object, not {type(value).__name__}")
     return value
 
 
-def table_text(data: bytes, location: str) -> str:
+def table_text(data: bytes, location: str, limits: Limits = TABLE_LIMITS) -> str:
     """Return the JSON text of a table's metadata file; only checks its size."""
-    return _decode(data, location, MAX_TABLE_BYTES, MAX_TABLE_SYMBOLS)
+    return _decode(data, location, limits)
 
 
 def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
@@ -73,8 +78,10 @@ def serialize(metadata: ViewMetadata, *, codec: Codec) -> bytes:
     except UnicodeEncodeError:
         # A file may contain a lone surrogate as an escape, which can be written only as an escape.
         data = _ASCII_ENCODER.encode(document).encode()
-    limits = ((len(data), MAX_BYTES, "bytes"), (_count_symbols(data), MAX_SYMBOLS, "braces, commas and the like"))
-    for count, limit, unit in limits:
+    for count, limit, unit in (
+        (len(data), VIEW_LIMITS.bytes, "bytes"),
+        (_count_symbols(data), VIEW_LIMITS.symbols, "braces, commas and the like"),
+    ):
         if count > limit:
             raise InvalidViewError(
                 metadata.location,
@@ -118,17 +125,17 @@ def file_number(location: str) -> int:
     return number if number < INT_MAX else -1
 
 
-def _decode(data: bytes, location: str, max_bytes: int, max_symbols: int) -> str:
+def _decode(data: bytes, location: str, limits: Limits) -> str:
     """Return the text of a file, decompressed and within the limits.
 
     Compression is detected from the data, not from the file name, since some object stores decompress files.
     """
-    document = _decompress(data, location, max_bytes) if data.startswith(_GZIP_MAGIC) else data
-    if len(document) > max_bytes:
-        raise InvalidMetadataError(location, "", f"it is larger than {max_bytes} bytes")
-    if _count_symbols(document) > max_symbols:
-        reason = f"it has more than {max_symbols} braces, brackets, commas and colons, which would take too much memory"
-        raise InvalidMetadataError(location, "", reason)
+    document = _decompress(data, location, limits.bytes) if data.startswith(_GZIP_MAGIC) else data
+    if len(document) > limits.bytes:
+        raise InvalidMetadataError(location, "", f"it is larger than {limits.bytes} bytes")
+    if _count_symbols(document) > limits.symbols:
+        symbols = f"{limits.symbols} braces, brackets, commas and colons"
+        raise InvalidMetadataError(location, "", f"it has more than {symbols}, which would take too much memory")
     try:
         return document.decode()
     except UnicodeDecodeError as error:

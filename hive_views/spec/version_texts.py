@@ -48,9 +48,6 @@ def define(
     default_catalog: str | None = None,
     stored: str | None = None,
     expanded: str | None = None,
-    field_aliases: Sequence[str] | None = None,
-    field_comments: Sequence[str | None] | None = None,
-    partitioned_on: Sequence[str] | None = None,
     summary: Mapping[str, str] | None = None,
 ) -> ViewVersion:
     """Create a view version from a typed text and the texts derived from it.
@@ -62,20 +59,14 @@ def define(
         default_catalog: The catalog for names without one; None means the view's catalog.
         stored: The text with stars replaced by columns; None if it equals `sql`.
         expanded: Hive's expansion of the text. If None, none is stored, and the row has the stored text instead.
-        field_aliases: The names in the author's column list; None if there was none.
-        field_comments: The comments in the column list, None for a column without one.
-        partitioned_on: The columns of PARTITIONED ON; None keeps the partition columns of an existing view.
-        summary: Additional entries of the version's summary, e.g. `engine-name`.
+        summary: Additional entries of the version's summary, e.g. `engine-name`, or what `partition_summary` returns.
 
     Returns:
-        The version. Its id, schema id and timestamp are assigned by the commit.
+        The version, to which `with_column_list` adds a column list. Its id, schema id and timestamp are assigned by the
+        commit.
     """
-    aliases = list(field_aliases) if field_aliases is not None else None
-    comments = list(field_comments) if field_comments is not None else None
     texts = {dialect: sql if stored is None else stored}
     entries = dict(summary or {})
-    if partitioned_on is not None:
-        entries[PARTITIONED_ON] = json.dumps(list(partitioned_on))
     if expanded is not None:
         if dialect.lower() != HIVE:
             entries[GENERATED_DIALECTS] = HIVE
@@ -88,16 +79,35 @@ def define(
         timestamp_ms=0,
         summary=entries,
         representations=[
+            # Set, also to None: then files have the keys, as earlier releases wrote them.
             ViewRepresentation(
-                SQLViewRepresentation(
-                    type="sql", sql=text, dialect=name, field_aliases=aliases, field_comments=comments
-                )
+                SQLViewRepresentation(type="sql", sql=text, dialect=name, field_aliases=None, field_comments=None)
             )
             for name, text in texts.items()
         ],
         default_catalog=default_catalog,
         default_namespace=(default_namespace,) if isinstance(default_namespace, str) else tuple(default_namespace),
     )
+
+
+def with_column_list(version: ViewVersion, names: Sequence[str], comments: Sequence[str | None]) -> ViewVersion:
+    """Return a version of `define` with the column list of its author.
+
+    Args:
+        version: The version.
+        names: The names of the columns, in order.
+        comments: Their comments, None for a column without one.
+    """
+    columns = {"field_aliases": list(names), "field_comments": list(comments)}
+    representations = [
+        ViewRepresentation(representation.root.model_copy(update=columns)) for representation in version.representations
+    ]
+    return version.model_copy(update={"representations": representations})
+
+
+def partition_summary(columns: Sequence[str]) -> dict[str, str]:
+    """Return the summary's entry for the columns of PARTITIONED ON; without it, a view keeps its partition columns."""
+    return {PARTITIONED_ON: json.dumps(list(columns))}
 
 
 def partition_columns(version: ViewVersion) -> tuple[str, ...] | None:

@@ -316,7 +316,9 @@ def _prepare_one(
             check_new_table(target.store.client, ViewName.parse(name, catalog=target.name))
         if not target.namespace_exists(namespace):
             return refused(f"the target has no namespace {'.'.join(namespace)}: create it first")
-        metadata, notes = copy_metadata(original, _separate(_location(target, name, location), original.location))
+        metadata, notes = copy_metadata(
+            original, separate_location(copy_location(target, name, location), original.location)
+        )
         existing = load_metadata(target, name)
         if existing is not None and fingerprint(existing) == fingerprint(metadata):
             return _Prepared(CopiedView(name, CopyStatus.PRESENT))
@@ -377,7 +379,7 @@ def _copy(target: Catalog, view: CopiedView, metadata: ViewMetadata, journal: Co
     return copied
 
 
-def _location(target: Catalog, name: str, location: str | None) -> str:
+def copy_location(target: Catalog, name: str, location: str | None) -> str:
     """Return the base location of a copy."""
     *namespace, view = name.split(".")
     if location is not None:
@@ -396,7 +398,7 @@ def _location(target: Catalog, name: str, location: str | None) -> str:
     return f"{base}/{view}"
 
 
-def _separate(location: str, original: str) -> str:
+def separate_location(location: str, original: str) -> str:
     """Return a base location other than the original's, for catalogs with one warehouse."""
     paths = {re.sub("^[a-z0-9]+:/*", "/", each).rstrip("/") for each in (location, original)}
     return f"{location.rstrip('/')}-{uuid.uuid4().hex}" if len(paths) == 1 else location

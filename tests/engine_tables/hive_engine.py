@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tests.engine_tables.arguments import DECIMALS, Written
 from tests.engine_tables.sampling import Signature
-from tests.integration.hive.reader import _OPENED as OPENED
-from tests.integration.hive.reader import VERSION, install
+from tests.integration.hive.reader import OPENED, VERSION, install
 
 SIMPLE = (
     *("void", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar(10)"),

@@ -15,7 +15,7 @@ from tests.estate import rows
 from tests.estate.answers import check, shortened
 from tests.estate.conftest import Estate, databases, objects
 from tests.estate.test_commands import representatives
-from tests.metastore_calls import count_calls
+from tests.metastore_calls import recorded_calls
 
 Call = Callable[[HiveViewCatalog, str], Any]
 
@@ -48,8 +48,9 @@ def shared(estate: Estate) -> Iterator[HiveViewCatalog]:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    return count_calls(monkeypatch)
+def calls() -> Iterator[list[str]]:
+    with recorded_calls() as calls:
+        yield calls
 
 
 FILE_ERRORS: Mapping[str, tuple[type[Exception], ...]] = {"load_table": (OSError, ValueError, NoSuchPropertyException)}

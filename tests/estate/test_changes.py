@@ -16,7 +16,7 @@ from tests.estate.conftest import Estate, databases
 from tests.estate.rows import Row
 from tests.estate.test_commands import DEFECT, MAX_SECONDS_OBJECT, representatives
 from tests.integration.metastore.rpc import connect
-from tests.metastore_calls import count_calls
+from tests.metastore_calls import recorded_calls
 
 NEW = "made_by_tests"
 """The database of new views and tables."""
@@ -106,16 +106,13 @@ def state(estate: Estate, new_database: None) -> dict[str, dict[str, Row]]:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.id)
-def test_command_changes_only_what_it_names(
-    estate: Estate, state: dict[str, dict[str, Row]], monkeypatch: pytest.MonkeyPatch, change: Change
-) -> None:
-    calls = count_calls(monkeypatch)
+def test_command_changes_only_what_it_names(estate: Estate, state: dict[str, dict[str, Row]], change: Change) -> None:
     answers, allowed = {}, set()
     for number, name in enumerate(representatives()):
-        calls.clear()
         words = change.line(name, number)
         started = perf_counter()
-        done = estate.cli("--json", *words)
+        with recorded_calls() as calls:
+            done = estate.cli("--json", *words)
         assert perf_counter() - started < MAX_SECONDS_OBJECT, words
         assert done.code < DEFECT, (words, done)
         assert "Traceback" not in done.err, (words, done)

@@ -18,7 +18,7 @@ from tests.estate.answers import answer_of, check
 from tests.estate.build import NOISE_DATABASE
 from tests.estate.conftest import Estate, databases, objects
 from tests.integration.cli.conftest import Done
-from tests.metastore_calls import count_calls
+from tests.metastore_calls import recorded_calls
 
 MAX_SECONDS_OBJECT = 20.0
 MAX_SECONDS_ALL = 240.0
@@ -156,8 +156,9 @@ def test_all_commands_have_a_form_or_a_reason() -> None:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    return count_calls(monkeypatch)
+def calls() -> Iterator[list[str]]:
+    with recorded_calls() as calls:
+        yield calls
 
 
 @pytest.fixture(scope="module", autouse=True)

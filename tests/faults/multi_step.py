@@ -19,9 +19,9 @@ from hive_views.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.plan import plan_import, read_plan, write_plan
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 from tests.faults.database_content import DatabaseContent, Labels
 from tests.faults.operations import Begin, Operation, World

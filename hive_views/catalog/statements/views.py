@@ -17,7 +17,13 @@ from hive_views.catalog.statements.context import (
 )
 from hive_views.catalog.statements.describe import COMMENT, create_statement, describe
 from hive_views.dependencies.drop import DropBehavior
-from hive_views.errors import InvalidViewError, NoSuchTableError, NoSuchViewError, ViewAlreadyExistsError
+from hive_views.errors import (
+    InvalidViewError,
+    NoSuchTableError,
+    NoSuchViewError,
+    NotAViewError,
+    ViewAlreadyExistsError,
+)
 from hive_views.identifiers import ViewName
 from hive_views.metastore.partitions import reject_partitions
 from hive_views.metastore.rows.row import RowKind
@@ -80,7 +86,7 @@ def _load_existing(catalog: ViewCatalog, name: ViewName) -> HiveView | None:
     try:
         return catalog.load_view(name.identifier)
     except NoSuchViewError as error:
-        if type(error) is not NoSuchViewError:
+        if type(error) not in (NoSuchViewError, NotAViewError):
             raise
         return None
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hive_views.catalog.catalog import HiveViewCatalog
     from hive_views.legacy_import import ExportedView, ImportPlan, ImportReport, ReportEntry, RevertOutcome
+    from hive_views.metastore.rows.row import Row
 
 Databases = Annotated[list[str], typer.Argument(metavar="DATABASE...")]
 Views = Annotated[list[str], typer.Option("--view", metavar="DATABASE.NAME")]
@@ -45,7 +46,6 @@ MostCalls = Annotated[int, typer.Option(metavar="N", help="Maximum number of con
 _MOST_CALLS = "--most-calls"
 _COLORS = {
     "ready": "green",
-    "pending": "green",
     "converted": "green",
     "would-convert": "green",
     "reverted": "green",
@@ -152,7 +152,13 @@ def plan_views(
         unchecked_promises,
         write_plan,
     )
-    from hive_views.legacy_import.options import TRINO_CATALOGS
+    from hive_views.legacy_import.options import (
+        TRINO_CATALOGS,
+        MaterializedMode,
+        MojibakeMode,
+        TrinoRowMode,
+        parse_mode,
+    )
     from hive_views.legacy_import.plan import list_candidates, read_legacy_rows
     from hive_views.legacy_import.selection import ViewPattern, ViewSelection
     from hive_views.metastore.queries import warn_of_refused
@@ -163,10 +169,10 @@ def plan_views(
     options = ImportOptions(
         renames=tuple(map(RenameRule.parse, rename)),
         to_database=to_database,
-        mojibake=mangled,
+        mojibake=parse_mode(MojibakeMode, mangled, "--mangled"),
         trino_catalogs=tuple(trino_catalog) or TRINO_CATALOGS,
-        materialized=materialized,
-        trino_rows=trino_rows,
+        materialized=parse_mode(MaterializedMode, materialized, "--materialized"),
+        trino_rows=parse_mode(TrinoRowMode, trino_rows, "--trino-rows"),
         accept_unreadable=tuple(parse_names(accept_unreadable)),
         readers=_parse_readers(readers),
         strict=strict,
@@ -178,6 +184,7 @@ def plan_views(
         tuple(ViewPattern.parse(text, "--exclude") for text in exclude),
     )
     lower_databases, names = [name.lower() for name in databases], parse_names(view)
+    rows: list[Row] = []
     if select or exclude:
         candidates = list_candidates(catalog, lower_databases, names, options, None)
         rows = list(read_legacy_rows(catalog, candidates, most_calls=most_calls, on_refused=warn_of_refused))
@@ -198,6 +205,10 @@ def plan_views(
             make_plan = partial(on_spark.plan, check_progress=report_checks)
         plan = make_plan(databases=lower_databases, names=names, options=options, progress=advance)
     plan = selection.plan(plan)
+    remarks = [f"--select {pattern.text} matches no legacy view" for pattern in selection.unmatched(rows) if rows]
+    if rows and not plan.entries:
+        patterns = " ".join((*(f"--select {text}" for text in select), *(f"--exclude {text}" for text in exclude)))
+        remarks = [f"nothing matched: {patterns} selects none of {len(rows)} legacy views"]
     planned_names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
         if all(rule.apply(name) is None for name in planned_names):
@@ -205,7 +216,7 @@ def plan_views(
     if output is not None:
         write_file(output, write_plan(plan), "--output", is_private=True)
     unchecked = unchecked_promises(has_columns=spark is not None, has_rows=False)
-    return PlannedImport(replace(report_plan(plan), file=output, unchecked=unchecked), verbose)
+    return PlannedImport(replace(report_plan(plan), file=output, unchecked=unchecked), verbose, tuple(remarks))
 
 
 def _parse_readers(text: str) -> tuple[str, ...]:
@@ -436,6 +447,8 @@ class PlannedImport:
     """The plan's views."""
     is_verbose: bool
     """Whether the text lists every view."""
+    remarks: tuple[str, ...] = ()
+    """Sentences about patterns that match nothing, for people."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of a report's JSON object."""
@@ -454,7 +467,7 @@ class RevertResult:
     @property
     def complete(self) -> bool:
         """Whether each view has its legacy row."""
-        return all(outcome.status.value in ("reverted", "already") for outcome in self.outcomes)
+        return all(outcome.status.is_restored for outcome in self.outcomes)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -515,6 +528,10 @@ _MAX_REASONS = 10
 def print_plan(planned: PlannedImport) -> None:
     """Print a summary: how many views can be converted, the most frequent reasons with an example, and what to do."""
     report = planned.report
+    for remark in planned.remarks:
+        print_line(shown(remark), style="yellow")
+    if planned.remarks and not report.entries:
+        return
     if planned.is_verbose:
         print_report(report)
         return
@@ -642,17 +659,22 @@ def _print_views(views: Iterable[tuple[ViewName, str, ViewName, str, str]]) -> N
     """Print a table of names, statuses, targets, texts and the reasons before the texts."""
     from rich.text import Text
 
+    from hive_views.legacy_import.report.report import shown_status
+
+    words = ((name, shown_status(status), target, reason + text) for name, status, target, text, reason in views)
     print_table(
         ("view", "status", "target", "what"),
         (
-            (name, Text(status, style=_COLORS.get(status, "")), None if target == name else target, reason + text)
-            for name, status, target, text, reason in views
+            (name, Text(word, style=_COLORS.get(word, "")), None if target == name else target, text)
+            for name, word, target, text in words
         ),
     )
 
 
 def _print_counts(counts: dict[str, int]) -> None:
-    text = ", ".join(f"{count} {status}" for status, count in counts.items()) or "no legacy views"
+    from hive_views.legacy_import.report.report import shown_status
+
+    text = ", ".join(f"{count} {shown_status(status)}" for status, count in counts.items()) or "no legacy views"
     print_line(text)
 
 

@@ -687,14 +687,7 @@ def register(app: typer.Typer) -> None:
             "status",
             show_status,
             _print_any_status,
-            has_failed=lambda result: any(
-                verdict not in ("fresh", "fresh within grace")
-                for verdict in (
-                    [item.freshness.verdict.value for item in result.views]
-                    if isinstance(result, MaterializedOverview)
-                    else [result.freshness]
-                )
-            ),
+            has_failed=_has_stale_rows,
         ),
     )
     bind(group, Command("explain", explain_refresh, _print_explanation))
@@ -725,6 +718,17 @@ def _status(name: str, layout: str, freshness: Freshness) -> MaterializedStatus:
         reasons=reasons,
         refreshed_ms=freshness.refreshed_ms,
     )
+
+
+def _has_stale_rows(result: MaterializedStatus | MaterializedOverview) -> bool:
+    """Return whether rows are neither fresh nor within their grace."""
+    from hive_views.materialized.freshness.verdict import Verdict
+
+    if isinstance(result, MaterializedOverview):
+        verdicts = [item.freshness.verdict for item in result.views]
+    else:
+        verdicts = [Verdict(result.freshness)]
+    return any(verdict not in (Verdict.FRESH, Verdict.WITHIN_GRACE) for verdict in verdicts)
 
 
 def _print_any_status(result: MaterializedStatus | MaterializedOverview) -> None:

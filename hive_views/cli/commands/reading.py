@@ -50,6 +50,8 @@ ViewArgument = Annotated[
 TYPED = "typed"
 """The name of the typed text in a diff, if no dialect has that text."""
 
+VIEW = "view"
+"""The kind of an Iceberg view."""
 METRIC_VIEW = "metric-view"
 """The kind of a view that Spark created WITH METRICS."""
 HIVE_MATERIALIZED, TRINO_MATERIALIZED = "hive-materialized-view", "trino-materialized-view"
@@ -67,7 +69,7 @@ class ViewListEntry:
     view: str
     database: str
     name: str
-    kind: str = "view"
+    kind: str = VIEW
     """`unknown` if the metastore refuses to return the row."""
     owner: str | None = None
     comment: str | None = None
@@ -579,7 +581,7 @@ def _column_differences(old: Version, new: Version) -> Iterator[ColumnDifference
 
 def _print_list(result: ViewList) -> None:
     """Print one name per line."""
-    if any(entry.kind != "view" or entry.owner or entry.comment for entry in result.views):
+    if any(entry.kind != VIEW or entry.owner or entry.comment for entry in result.views):
         rows = ((entry.view, entry.kind, entry.owner, entry.problem or entry.comment) for entry in result.views)
         print_table(("Name", "Kind", "Owner", "Comment"), rows)
         return

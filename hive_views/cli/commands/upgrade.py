@@ -329,10 +329,11 @@ def _address(
     url: str, user: str | None, password_file: Path | None, schema_name: str | None, *, prompt: bool = True
 ) -> Address:
     from hive_views.schema_upgrade import Password, find_password, parse_address
+    from hive_views.schema_upgrade.databases import Database
 
     address = parse_address(url, user=user, schema=schema_name)
     password = find_password(password_file)
-    if password is None and prompt and address.kind != "derby" and sys.stdin.isatty() and sys.stderr.isatty():
+    if password is None and prompt and address.kind != Database.DERBY and sys.stdin.isatty() and sys.stderr.isatty():
         password = Password(getpass.getpass(f"Password of {address.user or 'the user'} for {address.place}: "))
     return parse_address(url, user=user, password=password, schema=schema_name)
 
@@ -399,9 +400,12 @@ def _print_plan(new_plan: UpgradePlan) -> None:
 
 def _print_progress(progress: Progress) -> None:
     """Print each schema statement and each committed batch."""
-    if progress.statement in ("begun", "done") or progress.statement.startswith(("UPDATE ", "INSERT ")):
+    from hive_views.schema_upgrade.journal import StepState
+    from hive_views.schema_upgrade.row_changes import COMMIT
+
+    if progress.statement in {*StepState} or progress.statement.startswith(("UPDATE ", "INSERT ")):
         return
-    is_batch = progress.statement == "COMMIT"
+    is_batch = progress.statement == COMMIT
     action = f"{progress.done} of {progress.total} rows" if is_batch else progress.statement
     print_line(f"  {progress.step}: {action}")
     sys.stdout.flush()

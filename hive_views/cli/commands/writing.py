@@ -27,10 +27,11 @@ from hive_views.errors import (
     MetadataFileError,
     NoSuchTableError,
     NoSuchViewError,
-    NotAnIcebergViewError,
+    NotAViewError,
     UsageError,
     ViewAlreadyExistsError,
 )
+from hive_views.sql.text.dialects import Dialect
 from hive_views.text_enum import TextEnum
 
 if TYPE_CHECKING:
@@ -529,7 +530,7 @@ def _verifying_analyzer(
     catalog: HiveViewCatalog, name: str, query: str, dialect: str, database: str | None
 ) -> Analyzer:
     """The analyzer that compares what Spark reads in the typed and the expanded query."""
-    if dialect != "spark":
+    if dialect != Dialect.SPARK:
         raise UsageError("--verify", f"Spark analyzes the query, whose dialect is {dialect} and not spark")
     from hive_views.spark.command import analyze_in_spark
 
@@ -616,9 +617,10 @@ def _plain_name(name: str) -> str:
 def _load_if_exists(catalog: HiveViewCatalog, name: str) -> HiveView | None:
     try:
         return catalog.load_view(name)
-    except NotAnIcebergViewError:
-        raise
-    except NoSuchViewError:
+    except NoSuchViewError as error:
+        # A table with the name is reported by the creation, as a name that is taken.
+        if type(error) not in (NoSuchViewError, NotAViewError):
+            raise
         return None
 
 
@@ -636,9 +638,11 @@ def _other_views(name: str, steps: Sequence[DropStep]) -> tuple[DroppedView, ...
 
 def _print_dropped(result: Dropped) -> None:
     """Print what was done to each view, and how to restore it."""
+    from hive_views.spec.lineage_codec import ObjectKind
+
     is_dry_run = result.outcome.startswith("would")
     for other in result.others:
-        remark = "" if other.kind == "view" else f" ({other.kind}: it cannot be brought back)"
+        remark = "" if other.kind == ObjectKind.VIEW.value else f" ({other.kind}: it cannot be brought back)"
         print_line(f"{other.view}: {result.outcome if is_dry_run else Outcome.DROPPED}{remark}")
     purged = ", its metadata files deleted" if result.purged else ""
     print_line(f"{result.view or result.table}: {result.outcome}{purged}")

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from hive_views.legacy_import.plan import PlanEntry
 from hive_views.sql.analysis.references import find_nondeterminism
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.text.dialects import Dialect
+from hive_views.text_enum import TextEnum
 
 _MOST_ROWS = 1000
 """The maximum number of rows that are read to find those that differ."""
@@ -39,7 +39,7 @@ _MOST_BUCKETS = 10
 """The maximum number of buckets that are divided: a changed row is in two, as it was and as it is."""
 
 
-class CompareStatus(str, Enum):
+class CompareStatus(TextEnum):
     """The result of the comparison of a view."""
 
     EQUAL = "equal"
@@ -197,8 +197,9 @@ class Comparison:
     def _compare(self, entry: PlanEntry) -> ComparedView:
         name = str(entry.name)
         outcome = self._history.outcomes.get(entry.name)
-        is_reverted = self._history.reverted.get(entry.name) in ("reverted", "already")
-        if outcome is None or outcome.status is not ImportStatus.CONVERTED or is_reverted:
+        reverted = self._history.reverted.get(entry.name)
+        is_restored = reverted is not None and reverted.is_restored
+        if outcome is None or outcome.status is not ImportStatus.CONVERTED or is_restored:
             raise ComparisonError(name, "it is not converted: run the plan first")
         if entry.materialized:
             raise ComparisonError(name, "it is a materialized view, whose legacy rows were stored")

@@ -5,14 +5,14 @@ const STATES = {
   converted: ["✓", "good", "is an Iceberg view now"],
   "would-convert": ["✓", "good", "can be converted now"],
   reverted: ["↶", "other", "was converted, and its legacy row is back"],
-  pending: ["…", "", "not converted yet"],
+  ready: ["…", "", "not converted yet"],
   reported: ["i", "other", "a materialized view, left as it is"],
   blocked: ["⊘", "warning", "reads a view that is not converted"],
   refused: ["✕", "bad", "cannot be converted, and is as it was"],
   failed: ["✕", "bad", "metastore or storage failed: run again"],
   unknown: ["?", "bad", "the metastore did not report the outcome: run again"],
 };
-const WORST = ["unknown", "failed", "refused", "blocked", "reported", "pending", "reverted", "would-convert", "converted"];
+const WORST = ["unknown", "failed", "refused", "blocked", "reported", "ready", "reverted", "would-convert", "converted"];
 const HEIGHT = 32, BEYOND = 12;
 
 const find = (id) => document.getElementById(id);

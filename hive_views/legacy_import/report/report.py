@@ -18,9 +18,9 @@ from hive_views.config import ENGINES
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.io.private_files import write_private_text
-from hive_views.legacy_import.journal import History, ImportOutcome, planned_outcome
+from hive_views.legacy_import.journal import History, ImportOutcome, ImportStatus, RevertStatus, planned_outcome
 from hive_views.legacy_import.options import READERS
-from hive_views.legacy_import.plan import ImportPlan, PlanEntry
+from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus
 from hive_views.rendering.escaping import escape, escape_optional
 from hive_views.rendering.html_page import page, part
 from hive_views.spec.json_text import parse_json
@@ -80,8 +80,12 @@ def unchecked_promises(*, has_columns: bool, has_rows: bool) -> tuple[str, ...]:
     return (*(() if has_columns else (_COLUMNS,)), *(() if has_rows else (_ROWS,)))
 
 
-_RESTORED = ("reverted", "already")
-"""The outcomes of a revert after which the legacy view is in place."""
+def shown_status(status: str) -> str:
+    """Return the status of a view as people read it: a view that can be converted is `ready`, as in its plan.
+
+    JSON documents have `pending` for it, which programs rely on.
+    """
+    return PlanStatus.READY.value if status == ImportStatus.PENDING.value else status
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class ReportEntry:
     """Its entry in the plan."""
     outcome: ImportOutcome
     """Its outcome; pending if it was not processed yet."""
-    reverted: str | None = None
+    reverted: RevertStatus | None = None
     """The status of its revert."""
 
     @property
@@ -103,7 +107,9 @@ class ReportEntry:
     @property
     def status(self) -> str:
         """The status of its last revert if that restored the legacy view, or else of its outcome."""
-        return self.reverted if self.reverted in _RESTORED else self.outcome.status.value
+        if self.reverted is not None and self.reverted.is_restored:
+            return self.reverted.value
+        return self.outcome.status.value
 
     def diff(self) -> tuple[DiffPiece, ...]:
         """Compare the old text of the plan entry with the new one; empty if they are equal or one is missing."""
@@ -258,7 +264,7 @@ def report_run(history: History) -> ImportReport:
 
 
 def _report(
-    plan: ImportPlan, outcomes: Mapping[ViewName, ImportOutcome], reverted: Mapping[ViewName, str]
+    plan: ImportPlan, outcomes: Mapping[ViewName, ImportOutcome], reverted: Mapping[ViewName, RevertStatus]
 ) -> ImportReport:
     entries = (
         ReportEntry(entry, outcomes.get(entry.name) or planned_outcome(entry), reverted.get(entry.name))
@@ -327,7 +333,7 @@ def _view_data(view: ReportEntry, check_result: str | None) -> dict[str, Any]:
         "database": escape(entry.name.database),
         "name": escape(entry.name.name),
         "target": None if entry.in_place else escape(str(entry.target)),
-        "status": view.status,
+        "status": shown_status(view.status),
         "reason": None if outcome.reason is None else outcome.reason.value,
         "text": escape_optional(outcome.text),
         "blocker": None if outcome.blocked_by is None else escape(str(outcome.blocked_by)),

@@ -81,13 +81,15 @@ def text_of(name: ViewName, version: ViewVersion) -> ViewText:
     texts = sql_texts(version)
     namespace = version.default_namespace
     database = namespace[0].lower() if len(namespace) == 1 else name.database
-    if HIVE in texts and (HIVE in version.generated_dialects or "spark" not in texts):
+    if HIVE in texts and (HIVE in version.generated_dialects or Dialect.SPARK not in texts):
         # A generated text comes from a Spark author's, and has Spark's functions.
-        is_spark = HIVE in version.generated_dialects and "spark" in texts
+        is_spark = HIVE in version.generated_dialects and Dialect.SPARK in texts
         dialect = Dialect.SPARK if is_spark else Dialect.HIVE
         return ViewText(sql=texts[HIVE], dialect=dialect, database=database, catalog=version.default_catalog)
-    if "spark" in texts:
-        return ViewText(sql=texts["spark"], dialect=Dialect.SPARK, database=database, catalog=version.default_catalog)
+    if Dialect.SPARK in texts:
+        return ViewText(
+            sql=texts[Dialect.SPARK], dialect=Dialect.SPARK, database=database, catalog=version.default_catalog
+        )
     dialects = ", ".join(texts) or "no dialect"
     raise RefreshError(str(name), f"{name} has SQL texts for {dialects}, but none that Spark can read")
 

@@ -94,7 +94,7 @@ def changed_partitions(
         if len(values) > MAX_PARTITIONS:
             raise NotIncrementalError(f"more than {MAX_PARTITIONS} partitions changed")
         field_type = storage.schema().find_type(name)
-        condition, complement = _condition(name, field_type, values), _complement(name, field_type, values)
+        condition, complement = partition_condition(name, field_type, values), _complement(name, field_type, values)
         literals = tuple("NULL" if value is None else _literal(field_type, value) for value in values)
         return PartitionSelection(name, tuple(values), condition, complement, literals)
     raise NotIncrementalError(why)
@@ -128,7 +128,8 @@ def _changed_values(source: TableMetadata, io: FileIO, since: int, column: str) 
         raise NotIncrementalError("the table was rolled back to before the last refresh")
 
 
-def _condition(name: str, field_type: IcebergType, values: list[object]) -> str:
+def partition_condition(name: str, field_type: IcebergType, values: list[object]) -> str:
+    """Return the condition that a partition column has one of some values."""
     quoted = quote_identifier(name)
     # No IN: for a STRING partition column with NULL, Iceberg's ResidualEvaluator fails (1.11, NullPointerException).
     parts = [f"{quoted} = {_literal(field_type, value)}" for value in values if value is not None]

@@ -45,6 +45,12 @@ def release(key: Hashable) -> None:
             _queues.pop(key, None)
 
 
+def waiting() -> dict[Hashable, int]:
+    """Return the number of waiting threads for each locked key."""
+    with _mutex:
+        return {key: len(queue) for key, queue in _queues.items()}
+
+
 def _leave_queue(queue: deque[threading.Lock], gate: threading.Lock) -> bool:
     """Stop waiting; return False if the lock was handed over in the meantime."""
     with _mutex:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from hive_views.errors import MissingPointerError, NoSuchViewError, NotAnIcebergViewError
+from hive_views.errors import MissingPointerError, NotAnIcebergViewError, NotAViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore import spark_schema, trino_encoding
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
@@ -239,15 +239,22 @@ class Row(NamedTuple):
             return self.uuid is None and self.metadata_location == other.metadata_location
         return self.uuid == other.uuid
 
+    def require_view(self) -> Row:
+        """Return the row, or raise an error if it is a table."""
+        if self.kind.is_view:
+            return self
+        # A materialized view of Hive is not a table to its users, and can be imported.
+        is_table = (self.table_type or "").upper() != MATERIALIZED_VIEW
+        error = NotAViewError if is_table else NotAnIcebergViewError
+        raise error(str(self.name), self.table_type, self.parameters.get(TABLE_TYPE))
+
     def require_iceberg_view(self) -> Row:
         """Return the row, or raise an error if it is not an Iceberg view with a metadata location."""
-        if self.kind is RowKind.ICEBERG_TABLE:
-            raise NoSuchViewError(str(self.name), "an Iceberg table has that name")
+        self.require_view()
         if self.kind is RowKind.ICEBERG_VIEW and not self.metadata_location:
             raise MissingPointerError(str(self.name))
         if self.kind is not RowKind.ICEBERG_VIEW:
-            is_copy = self.kind is RowKind.HIVE_VIEW and _is_written_by_create_view(self.table)
-            format_type = None if is_copy else self.parameters.get(TABLE_TYPE)
+            format_type = None if _is_written_by_create_view(self.table) else self.parameters.get(TABLE_TYPE)
             raise NotAnIcebergViewError(str(self.name), self.table_type, format_type)
         return self
 

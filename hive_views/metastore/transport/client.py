@@ -12,6 +12,7 @@ otherwise the answer to a request that timed out would be taken for the answer t
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from struct import error as StructError  # noqa: N812 (it is a class)
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
 T = TypeVar("T")
+
+requests_logger = logging.getLogger("hive_views.requests")
+"""Logs each request at the level DEBUG: its method, and the URI of the metastore."""
 
 BATCH_SIZE = 100
 """The number of names in one request for whole objects, as in Iceberg's Java catalog."""
@@ -557,6 +561,7 @@ class MetastoreClient:
             is_new = connection.idle_since is None
             transport = connection.transport
             transport.request_left = False
+            requests_logger.debug("%s at %s", method, connection.uri)
             try:
                 self._check_catalog(connection)
                 answer = invoke(connection)

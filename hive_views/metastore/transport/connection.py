@@ -7,6 +7,7 @@ means that the server closed the connection; unread bytes may be the answer to a
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -27,6 +28,9 @@ from hive_views.metastore.transport.sasl import Mechanism, SaslLayer, mechanism,
 if TYPE_CHECKING:
     from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 
+
+connections_logger = logging.getLogger("hive_views.connections")
+"""Logs each new connection to a metastore, at the level DEBUG."""
 
 MAX_STRING_LENGTH = 256 * 1024 * 1024
 """The longest string read from a metastore, in bytes. Thrift's own default, 16,384,000, cuts off long view texts."""
@@ -313,6 +317,7 @@ class Connection:
             sock.close()
             raise
         connection.transport.set_timeout(config.call_timeout_ms / 1000)
+        connections_logger.debug("connected to %s", uri)
         return connection
 
     def is_usable(self, max_idle: float) -> bool:

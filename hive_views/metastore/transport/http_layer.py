@@ -84,6 +84,8 @@ class HttpLayer:
         self.authorization = authorization
         self.is_reusable = True
         """Whether the server keeps the connection for another request."""
+        self.max_body_bytes = MAX_BODY_BYTES
+        """The longest body of a response that is read, in bytes."""
 
     def outgoing(self, data: bytes) -> bytes:
         value = self.authorization.header()
@@ -116,8 +118,8 @@ class HttpLayer:
         while part := response.read1(_CHUNK):
             parts.append(part)
             size += len(part)
-            if size > MAX_BODY_BYTES:
-                raise ConnectionError(f"its answer is longer than {MAX_BODY_BYTES} bytes")
+            if size > self.max_body_bytes:
+                raise ConnectionError(f"its answer is longer than {self.max_body_bytes} bytes")
         if response.length:
             raise ConnectionError(f"its answer is incomplete: {response.length} bytes are missing")
         return b"".join(parts)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from hive_views.rendering.escaping import escape
-from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type
+from hive_views.schema_upgrade.databases import Database
+from hive_views.schema_upgrade.requirements import NeededColumn, NeededTable, Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 from hive_views.sql.text.quoting import quote_identifier
 
@@ -69,8 +70,8 @@ class AlterList:
 class Dialect(ABC):
     """The SQL of one database. Statements have no semicolon at their end."""
 
-    name: str
-    """The name of the database in this package."""
+    name: Database
+    """The database."""
     hive_name: str
     """The name that Hive's scripts use for the database."""
     title: str
@@ -79,7 +80,7 @@ class Dialect(ABC):
     """Whether a change of the schema can be rolled back."""
     alter_list: AlterList | None = None
     """How several ALTER TABLE statements of a table are combined; None if they are not."""
-    types: Mapping[str, str]
+    types: Mapping[TypeKind, str]
     """The types by their kinds (`hive_views.schema_upgrade.requirements.Type`); `{length}` stands for a length."""
     false: str
     """The literal of a false flag."""

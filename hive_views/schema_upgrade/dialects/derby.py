@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
-from hive_views.schema_upgrade.requirements import PARAMETER_LENGTH, Type
+from hive_views.schema_upgrade.requirements import PARAMETER_LENGTH, Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 
 SPARE = "HIVE_VIEWS_SPARE"
@@ -15,19 +16,19 @@ SPARE = "HIVE_VIEWS_SPARE"
 class Derby(Dialect):
     """Derby 10.10 and newer."""
 
-    name = "derby"
+    name = Database.DERBY
     hive_name = "derby"
     title = "Derby"
     transactional_ddl = True
-    types: Mapping[str, str] = {
-        "bigint": "BIGINT",
-        "int": "INTEGER",
-        "varchar": "VARCHAR({length})",
-        "char": "CHAR({length})",
-        "view_text": "LONG VARCHAR",
-        "parameter": f"VARCHAR({PARAMETER_LENGTH})",
-        "long_text": "CLOB",
-        "flag": "CHAR(1)",
+    types: Mapping[TypeKind, str] = {
+        TypeKind.BIGINT: "BIGINT",
+        TypeKind.INT: "INTEGER",
+        TypeKind.VARCHAR: "VARCHAR({length})",
+        TypeKind.CHAR: "CHAR({length})",
+        TypeKind.VIEW_TEXT: "LONG VARCHAR",
+        TypeKind.PARAMETER: f"VARCHAR({PARAMETER_LENGTH})",
+        TypeKind.LONG_TEXT: "CLOB",
+        TypeKind.FLAG: "CHAR(1)",
     }
     false = "'N'"
     # Derby can return only local time.
@@ -42,16 +43,16 @@ class Derby(Dialect):
 
         A CLOB could, but the server cannot compare it.
         """
-        if needed.kind == "view_text":
+        if needed.kind is TypeKind.VIEW_TEXT:
             return column.type in ("long varchar", "clob")
-        wanted = PARAMETER_LENGTH if needed.kind == "parameter" else needed.length
+        wanted = PARAMETER_LENGTH if needed.kind is TypeKind.PARAMETER else needed.length
         return column.type == "varchar" and column.length is not None and column.length >= wanted
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Widen a column; a change of type goes through a spare column."""
         name, kind = self.quote(table), self.type(needed)
         old, spare = self.quote(column.name), self.quote(SPARE)
-        if column.type == "varchar" and needed.kind != "view_text":
+        if column.type == "varchar" and needed.kind is not TypeKind.VIEW_TEXT:
             return (f"ALTER TABLE {name} ALTER COLUMN {old} SET DATA TYPE {kind}",)
         value = f"CAST({old} AS {kind})" if column.type == "clob" else old
         return (

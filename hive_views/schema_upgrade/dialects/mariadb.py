@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import AlterList, Change, Dialect, Missing
-from hive_views.schema_upgrade.requirements import Type
+from hive_views.schema_upgrade.requirements import Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 from hive_views.sql.text.quoting import quote_identifier
 
@@ -76,7 +77,7 @@ def _is_needed(change: Change) -> str:
         charsets = ("utf8", "utf8mb3") if charset and charset[1] == "utf8mb3" else (charset[1] if charset else "",)
         size = (
             f"CHARACTER_MAXIMUM_LENGTH < {change.needed.length}"
-            if change.needed.kind == "varchar"
+            if change.needed.kind is TypeKind.VARCHAR
             else f"CHARACTER_OCTET_LENGTH < {_LENGTHS['mediumtext']}"
         )
         lacks = f" AND {size} AND CHARACTER_SET_NAME IN ({', '.join(map(_literal, charsets))})"
@@ -90,7 +91,7 @@ def _is_needed(change: Change) -> str:
 class MariaDb(Dialect):
     """MariaDB 10.3 and newer."""
 
-    name = "mariadb"
+    name = Database.MARIADB
     hive_name = "mysql"
     title = "MariaDB"
     transactional_ddl = False
@@ -100,15 +101,15 @@ class MariaDb(Dialect):
     """The variable that limits the time of statements."""
     prints_default_values = False
     """Whether INFORMATION_SCHEMA prints the value of a column's default, and not an expression."""
-    types: Mapping[str, str] = {
-        "bigint": "bigint(20)",
-        "int": "int(11)",
-        "varchar": "varchar({length}) CHARACTER SET latin1 COLLATE latin1_bin",
-        "char": "char({length}) CHARACTER SET latin1 COLLATE latin1_bin",
-        "view_text": "mediumtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-        "parameter": "mediumtext CHARACTER SET latin1 COLLATE latin1_bin",
-        "long_text": "text",
-        "flag": "bit(1)",
+    types: Mapping[TypeKind, str] = {
+        TypeKind.BIGINT: "bigint(20)",
+        TypeKind.INT: "int(11)",
+        TypeKind.VARCHAR: "varchar({length}) CHARACTER SET latin1 COLLATE latin1_bin",
+        TypeKind.CHAR: "char({length}) CHARACTER SET latin1 COLLATE latin1_bin",
+        TypeKind.VIEW_TEXT: "mediumtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        TypeKind.PARAMETER: "mediumtext CHARACTER SET latin1 COLLATE latin1_bin",
+        TypeKind.LONG_TEXT: "text",
+        TypeKind.FLAG: "bit(1)",
     }
     false = "0"
     now = "DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ')"
@@ -145,13 +146,13 @@ class MariaDb(Dialect):
         return f"GROUP_CONCAT({key} ORDER BY {key})"
 
     def fits(self, column: Column, needed: Type) -> bool:
-        if needed.kind == "varchar":
+        if needed.kind is TypeKind.VARCHAR:
             return column.length is None or column.length >= needed.length
         return _LENGTHS.get(column.type, 0) >= _LENGTHS["mediumtext"]
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Widen a column, which keeps its character set."""
-        kind = "mediumtext" if needed.kind != "varchar" else f"varchar({needed.length})"
+        kind = "mediumtext" if needed.kind is not TypeKind.VARCHAR else f"varchar({needed.length})"
         collation = column.collation or f"{'utf8mb3' if column.charset == 'utf8' else column.charset or 'latin1'}_bin"
         return (self._modify(table, column, kind, collation),)
 
@@ -233,7 +234,7 @@ class MariaDb(Dialect):
 class MySql(MariaDb):
     """MySQL 5.7 and newer."""
 
-    name = "mysql"
+    name = Database.MYSQL
     title = "MySQL"
     time_limit = "max_execution_time"
     prints_default_values = True

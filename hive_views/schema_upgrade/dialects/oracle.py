@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
-from hive_views.schema_upgrade.requirements import NeededColumn, Type
+from hive_views.schema_upgrade.requirements import NeededColumn, Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 
 SPARE = "HIVE_VIEWS_SPARE"
@@ -28,19 +29,19 @@ _SPARE_COLUMN = (
 class Oracle(Dialect):
     """Oracle 12 and newer. Names are not quoted, as in Hive's own scripts: all are upper case."""
 
-    name = "oracle"
+    name = Database.ORACLE
     hive_name = "oracle"
     title = "Oracle"
     transactional_ddl = False
-    types: Mapping[str, str] = {
-        "bigint": "NUMBER(19)",
-        "int": "NUMBER(10)",
-        "varchar": "VARCHAR2({length})",
-        "char": "CHAR({length})",
-        "view_text": "CLOB",
-        "parameter": "CLOB",
-        "long_text": "CLOB",
-        "flag": "NUMBER(1)",
+    types: Mapping[TypeKind, str] = {
+        TypeKind.BIGINT: "NUMBER(19)",
+        TypeKind.INT: "NUMBER(10)",
+        TypeKind.VARCHAR: "VARCHAR2({length})",
+        TypeKind.CHAR: "CHAR({length})",
+        TypeKind.VIEW_TEXT: "CLOB",
+        TypeKind.PARAMETER: "CLOB",
+        TypeKind.LONG_TEXT: "CLOB",
+        TypeKind.FLAG: "NUMBER(1)",
     }
     false = "0"
     now = 'TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), \'YYYY-MM-DD"T"HH24:MI:SS.FF6"Z"\')'
@@ -59,17 +60,17 @@ class Oracle(Dialect):
 
     def column(self, column: NeededColumn) -> str:
         """Return a column as it is declared; a flag with its check."""
-        checked = f" CHECK ({column.name} IN (1, 0))" if column.type.kind == "flag" else ""
+        checked = f" CHECK ({column.name} IN (1, 0))" if column.type.kind is TypeKind.FLAG else ""
         return super().column(column) + checked
 
     def fits(self, column: Column, needed: Type) -> bool:
-        if needed.kind == "varchar":
+        if needed.kind is TypeKind.VARCHAR:
             return column.type == "clob" or (column.length or 0) >= needed.length
         return column.type == "clob"
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         """Widen a column; a change to CLOB uses a spare column."""
-        if needed.kind == "varchar":
+        if needed.kind is TypeKind.VARCHAR:
             return (f"ALTER TABLE {table} MODIFY ({column.name} {self.type(needed)})",)
         # The old column is renamed before it is copied, so that writes of a running metastore fail instead of being
         # lost when the column is dropped.
@@ -85,7 +86,7 @@ class Oracle(Dialect):
 
     def guarded(self, change: Change) -> str:
         table, name = self.literal(change.table), self.literal(change.name)
-        if change.missing is Missing.WIDTH and change.needed is not None and change.needed.kind != "varchar":
+        if change.missing is Missing.WIDTH and change.needed is not None and change.needed.kind is not TypeKind.VARCHAR:
             return self._with_spare_column(change)
         if change.missing is Missing.WIDTH and change.needed is not None:
             return self._where(

@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hive_views.schema_upgrade import versions
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
-from hive_views.schema_upgrade.requirements import NeededTable, Type
+from hive_views.schema_upgrade.requirements import NeededTable, Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 
 
 class PostgreSql(Dialect):
     """PostgreSQL 10 and newer; the scripts' batches need 11."""
 
-    name = "postgresql"
+    name = Database.POSTGRESQL
     hive_name = "postgres"
     title = "PostgreSQL"
     transactional_ddl = True
-    types: Mapping[str, str] = {
-        "bigint": "bigint",
-        "int": "integer",
-        "varchar": "varchar({length})",
-        "char": "char({length})",
-        "view_text": "text",
-        "parameter": "text",
-        "long_text": "text",
-        "flag": "boolean",
+    types: Mapping[TypeKind, str] = {
+        TypeKind.BIGINT: "bigint",
+        TypeKind.INT: "integer",
+        TypeKind.VARCHAR: "varchar({length})",
+        TypeKind.CHAR: "char({length})",
+        TypeKind.VIEW_TEXT: "text",
+        TypeKind.PARAMETER: "text",
+        TypeKind.LONG_TEXT: "text",
+        TypeKind.FLAG: "boolean",
     }
     false = "false"
     now = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
@@ -54,7 +55,7 @@ class PostgreSql(Dialect):
     def fits(self, column: Column, needed: Type) -> bool:
         if column.length is None:
             return True
-        return needed.kind == "varchar" and column.length >= needed.length
+        return needed.kind is TypeKind.VARCHAR and column.length >= needed.length
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         return (self._alter(table, column, self.type(needed)),)
@@ -84,7 +85,7 @@ class PostgreSql(Dialect):
             return f"{change.statement};"
         here = "current_schema()"
         if change.missing is Missing.WIDTH and change.needed is not None:
-            narrow = f"< {change.needed.length}" if change.needed.kind == "varchar" else "IS NOT NULL"
+            narrow = f"< {change.needed.length}" if change.needed.kind is TypeKind.VARCHAR else "IS NOT NULL"
             return (
                 f"DO $$ BEGIN\n  IF EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = {here} "
                 f"AND table_name = {self.literal(change.table)} AND column_name = {self.literal(change.name)}\n"

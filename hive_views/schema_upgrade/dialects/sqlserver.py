@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.dialects.base import Change, Dialect, Missing
-from hive_views.schema_upgrade.requirements import Type
+from hive_views.schema_upgrade.requirements import Type, TypeKind
 from hive_views.schema_upgrade.schema import Column
 
 
 class SqlServer(Dialect):
     """SQL Server 2012 and newer."""
 
-    name = "sqlserver"
+    name = Database.SQLSERVER
     hive_name = "mssql"
     title = "SQL Server"
     transactional_ddl = True
     has_indexes_by_table = True
-    types: Mapping[str, str] = {
-        "bigint": "bigint",
-        "int": "int",
-        "varchar": "nvarchar({length})",
-        "char": "char({length})",
-        "view_text": "nvarchar(max)",
-        "parameter": "nvarchar(max)",
-        "long_text": "text",
-        "flag": "bit",
+    types: Mapping[TypeKind, str] = {
+        TypeKind.BIGINT: "bigint",
+        TypeKind.INT: "int",
+        TypeKind.VARCHAR: "nvarchar({length})",
+        TypeKind.CHAR: "char({length})",
+        TypeKind.VIEW_TEXT: "nvarchar(max)",
+        TypeKind.PARAMETER: "nvarchar(max)",
+        TypeKind.LONG_TEXT: "text",
+        TypeKind.FLAG: "bit",
     }
     false = "0"
     now = "CONVERT(nvarchar(30), SYSUTCDATETIME(), 126) + N'Z'"
@@ -52,7 +53,7 @@ class SqlServer(Dialect):
         `text` and `varchar` lose characters outside their code page.
         """
         size = column.length or 0
-        return column.type == "nvarchar" and (size < 0 or (needed.kind == "varchar" and size >= needed.length))
+        return column.type == "nvarchar" and (size < 0 or (needed.kind is TypeKind.VARCHAR and size >= needed.length))
 
     def widen(self, table: str, column: Column, needed: Type) -> tuple[str, ...]:
         return (f"ALTER TABLE {self.quote(table)} ALTER COLUMN {self.quote(column.name)} {self.type(needed)} NULL",)
@@ -65,7 +66,7 @@ class SqlServer(Dialect):
             return f"{change.statement};\nGO"
         needed = change.needed
         # -1 is nvarchar(max).
-        wide = f" OR CHARACTER_MAXIMUM_LENGTH >= {needed.length}" if needed and needed.kind == "varchar" else ""
+        wide = f" OR CHARACTER_MAXIMUM_LENGTH >= {needed.length}" if needed and needed.kind is TypeKind.VARCHAR else ""
         table, name = self.literal(change.table), self.literal(change.name)
         absent = {
             Missing.WIDTH: "EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_SCHEMA = SCHEMA_NAME() "

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeVar
 from hive_views.errors import JournalError, SqlError, UsageError
 from hive_views.identifiers import ViewName
 from hive_views.io.json_lines import append_documents, resume_documents
-from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, read_journal_of
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, Journal, RevertStatus, read_journal_of
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry
 from hive_views.legacy_import.report.report import read_check_results, write_check_results
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import RunResult
 from hive_views.legacy_import.targets import target_address
 from hive_views.spark.legacy_import.analysis import analyze_definitions

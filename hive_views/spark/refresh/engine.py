@@ -335,7 +335,7 @@ class SparkEngine:
         """A second session with the inputs of a request as temporary views, whose writes are staged."""
         session_errors: tuple[type[Exception], ...] = (*spark_exceptions(), SqlError)
         try:
-            session = self._open_session()
+            session = self.open_session()
         except session_errors as error:
             raise RefreshError(
                 str(work.target.table), f"Spark cannot open a second session for a refresh: {error}"
@@ -358,7 +358,7 @@ class SparkEngine:
                 logger.info("Could not clean up the session of a refresh of %s: %s", work.target.table, error)
             end_session(session)
 
-    def _open_session(self) -> SparkSession:
+    def open_session(self) -> SparkSession:
         """Open a session with the caller's settings, so that its temporary views and write id are separate."""
         session = second_session(self._spark)
         current = all_settings(session)

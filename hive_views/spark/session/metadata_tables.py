@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,7 @@ METADATA_TABLES = {
 
 def metadata_table(spark: SparkSession, catalog: HiveViewCatalog, view: HiveView, table: str) -> DataFrame:
     """One of a view's metadata tables."""
-    if table == "lineage":
-        return spark.createDataFrame(_lineage(catalog, view), METADATA_TABLES[table])
-    rows = _versions(view) if table == "versions" else _history(view)
-    return spark.createDataFrame(rows, METADATA_TABLES[table])
+    return spark.createDataFrame(_ROWS[table](catalog, view), METADATA_TABLES[table])
 
 
 def refreshes_table(spark: SparkSession, view: MaterializedView) -> DataFrame:
@@ -64,7 +62,7 @@ def refreshes_table(spark: SparkSession, view: MaterializedView) -> DataFrame:
     return spark.createDataFrame(rows, METADATA_TABLES[REFRESHES])
 
 
-def _versions(view: HiveView) -> list[tuple[Any, ...]]:
+def _versions(_: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
     schemas = view.schemas()
     return [
         (
@@ -82,7 +80,7 @@ def _versions(view: HiveView) -> list[tuple[Any, ...]]:
     ]
 
 
-def _history(view: HiveView) -> list[tuple[Any, ...]]:
+def _history(_: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
     entries = view.history()
     return [
         (_time(entry.timestamp_ms), entry.version_id, number == len(entries) - 1)
@@ -103,6 +101,14 @@ def _lineage(catalog: HiveViewCatalog, view: HiveView) -> list[tuple[Any, ...]]:
         )
         for item in catalog.dependencies.lineage(view.name()).dependencies
     ]
+
+
+_ROWS: Mapping[str, Callable[[HiveViewCatalog, HiveView], list[tuple[Any, ...]]]] = {
+    "versions": _versions,
+    "history": _history,
+    "lineage": _lineage,
+}
+"""The rows of the tables that every view has."""
 
 
 def _time(timestamp_ms: int) -> datetime:

@@ -19,6 +19,7 @@ from hive_views.errors import (
     NoSuchNamespaceError,
     NoSuchViewError,
     NotAnIcebergViewError,
+    NotAViewError,
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from tests.integration.catalog.samples import OTHER_SCHEMA, SCHEMA, files_below, hive_row, path, version
@@ -137,9 +138,9 @@ def test_draft_file_can_be_registered(catalog: HiveViewCatalog, database: str, o
     ("kind", "error"),
     [
         ("missing", NoSuchViewError),
-        ("table", NoSuchViewError),
+        ("table", NotAViewError),
         ("hive_view", NotAnIcebergViewError),
-        ("hive_table", NotAnIcebergViewError),
+        ("hive_table", NotAViewError),
     ],
 )
 def test_drop_view_drops_only_iceberg_views(

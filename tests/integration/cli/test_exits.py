@@ -42,6 +42,7 @@ def test_page_lists_every_exit_code() -> None:
         (errors.NoSuchNamespaceError, 3),
         (errors.NoSuchViewError, 3),
         (errors.NoSuchTableError, 3),
+        (errors.NotAViewError, 3),
         (errors.DialectLossError, 4),
         (errors.DependentsError, 4),
         (errors.NotAnIcebergViewError, 4),

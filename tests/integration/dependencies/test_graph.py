@@ -221,6 +221,10 @@ def test_change_that_closes_cycle_is_rejected(shop, database, view, change, cycl
     with pytest.raises(CyclicViewError) as caught:
         changes[change]()
     assert [name.split(".")[1] for name in caught.value.cycle] == cycle.split()
+    if change == "rename":
+        assert str(caught.value).startswith(
+            f"Cannot rename {database}.last to {bottom}: {database}.last reads {bottom} through {database}.foreign"
+        ), caught.value
     assert shop.dependencies.graph(database) == before
 
 

@@ -37,7 +37,7 @@ def test_locked_table_is_not_marked(catalog, open_catalog, raw, database, hive_t
     hive_table("orders")
     name = ViewName(database, "orders")
     hurried = open_catalog({"iceberg.hive.lock-timeout-ms": "300"})
-    with hold_lock(catalog.store.client, catalog._config.lock, name):
+    with hold_lock(catalog.store.client, catalog.store.config.lock, name):
         identified = child(hurried, name)
     assert identified.by_name
     assert HIVE_UUID not in raw.get_table(database, "orders").parameters

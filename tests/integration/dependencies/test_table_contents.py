@@ -17,7 +17,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, Part
 from tests.integration.cli.conftest import Cli, cli
 from tests.integration.legacy_import.rows import hive_view_row
 from tests.integration.transactional.tables import ORC, PARQUET, TEXT, table
-from tests.metastore_calls import count_calls
+from tests.metastore_calls import recorded_calls
 
 __all__ = ["cli"]
 
@@ -131,15 +131,13 @@ def test_formats_at_both_ends_of_many_partitions_are_read(catalog: HiveViewCatal
     assert [outcome for outcome, _ in findings(catalog, f"{database}.t")] == ["refused"]
 
 
-def test_partitions_are_requested_once_for_all_views_of_a_plan(
-    cli: Cli, raw: Client, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_are_requested_once_for_all_views_of_a_plan(cli: Cli, raw: Client, database: str) -> None:
     add(raw, database, "t", partitioned(raw, database, "t", PARQUET, "string"), "a", NULL)
     for number in range(5):
         text = f"SELECT `t`.`id` FROM `{database}`.`t`"
         raw.create_table(hive_view_row(database, f"w_{number}", text, text, [("id", "int")]))
-    calls = count_calls(monkeypatch)
-    views = cli("--json", "import", "plan", database).json["views"]
+    with recorded_calls() as calls:
+        views = cli("--json", "import", "plan", database).json["views"]
     assert len(views) == sum("NULL in its partition column p" in str(view["engines"]) for view in views) == 6
     assert [calls.count(method) for method in ("get_partition_names", "get_partitions_by_names")] == [1, 1]
 

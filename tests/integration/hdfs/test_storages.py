@@ -12,10 +12,10 @@ from pyiceberg.types import LongType, NestedField, StringType
 from hive_views import HiveViewCatalog
 from hive_views.doctor import Level, examine
 from hive_views.errors import NoSuchViewError
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import plan_import
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database

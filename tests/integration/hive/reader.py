@@ -24,7 +24,7 @@ TRANSACTIONAL = {
 WITHOUT_TRANSFORMER = {"metastore.metadata.transformer.class": " "}
 """Setting of a metastore that accepts transactional tables of clients that send no capabilities of a processor."""
 
-_OPENED = (
+OPENED = (
     *("java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
     *("java.util.concurrent.atomic", "java.util.regex", "java.time", "java.math", "java.text", "sun.nio.ch"),
 )
@@ -105,7 +105,7 @@ def settings(directory: Path, metastore_uri: str) -> dict[str, str]:
 
 def java_options(directory: Path) -> tuple[str, ...]:
     """Return the options of Hive's JVM, whose temporary files are in a directory."""
-    opened = (f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED)
+    opened = (f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED)
     memory = ("-Xmx1500m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss4m")
     return (*memory, "-Duser.timezone=UTC", *opened, f"-Djava.io.tmpdir={directory / 'tmp'}")
 

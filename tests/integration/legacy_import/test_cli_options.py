@@ -49,7 +49,7 @@ def test_import_to_renamed_database_and_revert(cli, legacy, other_database, cata
 def test_plan_prints_a_summary_with_reasons_and_examples(cli, legacy, tmp_path):
     plan = str(tmp_path / "plan.json")
     summary = cli("import", "plan", legacy, "-o", plan).out.splitlines()
-    assert summary[0] == "2 pending, 1 refused"
+    assert summary[0] == "2 ready, 1 refused"
     assert summary[2].split()[:3] == ["1", "missing-table", f"{legacy}.lost"]
     assert summary[3] == "2 of 3 convertible"
     assert any(f"`hive-views import run {plan} --dry-run`" in line for line in summary[4:])
@@ -76,6 +76,27 @@ def test_plan_prints_a_summary_with_reasons_and_examples(cli, legacy, tmp_path):
 def test_selected_views_are_planned(cli, legacy, words, names):
     planned = cli("--json", "import", "plan", legacy, *(word.format(legacy) for word in words)).json
     assert sorted(view["name"].partition(".")[2] for view in planned["views"]) == names
+
+
+@pytest.mark.parametrize(
+    ("words", "first_line"),
+    [
+        (["--select", "owner:nobody"], "nothing matched: --select owner:nobody selects none of 3 legacy views"),
+        (
+            ["--select", "{0}.t*", "--select", "reason:missing-table", "--exclude", "x"],
+            "nothing matched: --select {0}.t* --select reason:missing-table --exclude x selects none of 3 legacy views",
+        ),
+        (["--select", "{0}.top", "--select", "{0}.topp"], "--select {0}.topp matches no legacy view"),
+        (["--select", "reason:missing-table"], "1 refused"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--verbose",)])
+def test_plan_names_patterns_that_match_nothing(cli, legacy, words, first_line, options):
+    done = cli("import", "plan", legacy, *(word.format(legacy) for word in words), *options)
+    assert done.code == 0
+    assert "no legacy views" not in done.out
+    if not options or "match" in first_line:
+        assert done.out.splitlines()[0] == first_line.format(legacy)
 
 
 def test_wrong_selection_is_rejected(cli, legacy):
@@ -131,9 +152,13 @@ def refused(done: Done, kind: str, *messages: str) -> None:
 def test_unknown_view_name_is_rejected(cli, legacy, catalog, tmp_path):
     plan, journal = str(tmp_path / "plan.json"), str(tmp_path / "plan.json.journal")
     catalog.execute(f"CREATE VIEW {legacy}.ours AS SELECT 1 AS id")
-    for name, reason in (("none", ""), ("orders", "it is a table"), ("ours", "it is an Iceberg view already")):
+    for name, error, reason in (
+        ("none", "NoSuchViewError", ""),
+        ("orders", "NotAViewError", "It is a table"),
+        ("ours", "NoSuchViewError", "it is an Iceberg view already"),
+    ):
         done = cli("--json", "import", "plan", legacy, "--view", f"{legacy}.{name}", "-o", plan)
-        refused(done, "NoSuchViewError", f"{legacy}.{name}", reason)
+        refused(done, error, f"{legacy}.{name}", reason)
     assert not Path(plan).exists()
     views = [word for name in ("TOP", "old_base", "lost") for word in ("--view", f"{legacy}.{name}")]
     cli("import", "plan", *views, "-o", plan)

@@ -23,7 +23,7 @@ def test_report_is_written_as_html(cli, add, sales, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "report.html"
     cli("import", "plan", sales, "--output", str(plan))
     assert cli("--json", "import", "report", str(plan), "--html", str(page)).json["file"] == str(page)
-    assert '"status":"pending"' in page.read_text()
+    assert '"status":"ready"' in page.read_text()
     assert cli("--json", "import", "run", str(plan)).json["counts"] == {"converted": 1}
     journal = Path(f"{plan}.journal")
     write_check_results(journal, {ViewName(sales, "v"): "the same 7 rows"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -11,25 +10,23 @@ import pytest
 
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_ROW
-from hive_views.legacy_import.journal import ImportOutcome, ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import plan_views, scan_row
-from hive_views.legacy_import.revert import RevertStatus, revert_run
-from hive_views.legacy_import.run import Importer, PendingImport, importer_for, run_plan
+from hive_views.legacy_import.revert import revert_run
+from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
-from hive_views.metastore.queries import read_rows
-from hive_views.metastore.rows.row import Row
 from hive_views.metastore.rows.serialization import encode_row, row_fingerprint
-from hive_views.metastore.store import MetastoreStore
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
 from tests.integration.legacy_import.conftest import entry_of
 from tests.integration.legacy_import.rows import alter, hive_view_row
-from tests.proxy import EVERY, DropReply, DropRequest
+from tests.proxy import EVERY, DropReply, DropRequest, ReplaceReply
 
 IDS = [("id", "bigint")]
 ALTER = "alter_table_with_environment_context"
+READ_ROWS = "get_table_objects_by_name_req"
 
 
 @pytest.fixture
@@ -230,38 +227,27 @@ def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catal
     assert "metadata_location" not in raw.get_table(views, "base").parameters
 
 
-def test_row_read_during_a_swap_is_read_again(plan, views, catalog, journal, monkeypatch):
-    import_plan, mixed = plan(), []
-
-    def read_some(store: MetastoreStore, names: Sequence[ViewName], **options: int) -> Iterator[Row]:
-        for row in read_rows(store, names, **options):
-            if row.name == ViewName(views, "base") and not mixed:
-                mixed.append(row)
-                row.table.viewExpandedText = "select 1"
-            yield row
-
-    monkeypatch.setattr("hive_views.legacy_import.run.read_rows", read_some)
-    assert run_plan(import_plan, catalog, journal).complete and mixed
+def test_row_read_during_a_swap_is_read_again(plan, views, open_catalog, proxy, journal):
+    """The first read of the rows returns a text that no other read returns."""
+    import_plan = plan()
+    mixed = proxy.on(READ_ROWS, ReplaceReply(b"select `orders`.`id`", b"select `0rders`.`id`"))
+    assert run_plan(import_plan, open_catalog({"uri": proxy.uri}), journal).complete and mixed.applied.is_set()
 
 
 def test_view_that_is_not_readable_after_its_swap_is_restored_and_blocks_its_readers(
-    plan, views, catalog, journal, monkeypatch
+    plan, views, catalog, open_catalog, proxy, journal
 ):
-    before, prove = catalog.store.get_row(ViewName(views, "base")), Importer.prove
-
-    def prove_without_file(importer: Importer, pending: PendingImport, outcome: ImportOutcome) -> ImportOutcome:
-        catalog.store.files.delete(pending.converted.location)
-        return prove(importer, pending, outcome)
-
-    monkeypatch.setattr(Importer, "prove", prove_without_file)
-    statuses = {outcome.name.name: outcome.status for outcome in run_plan(plan(), catalog, journal).outcomes}
+    before = catalog.store.get_row(ViewName(views, "base"))
+    # The first swap's lock is released after the row is altered, and before the view is read back.
+    with proxy.in_flight("unlock", run_plan, plan(), open_catalog({"uri": proxy.uri}), journal, nth=2) as running:
+        catalog.store.files.delete(catalog.load_view((views, "base")).metadata_location)
+    statuses = {outcome.name.name: outcome.status for outcome in running.result().outcomes}
     assert statuses == {
         "base": ImportStatus.REFUSED,
         "middle": ImportStatus.BLOCKED,
         "top": ImportStatus.BLOCKED,
     }
     assert row_fingerprint(catalog.store.get_row(ViewName(views, "base"))) == row_fingerprint(before)
-    monkeypatch.undo()
     assert run_plan(plan(), catalog, journal.with_name("second")).complete
 
 

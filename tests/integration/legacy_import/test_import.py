@@ -9,11 +9,11 @@ from hive_views.dependencies.lineage import DependencyState
 from hive_views.errors import JournalError
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.convert import LEGACY_FINGERPRINT, LEGACY_ROW
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, write_plan
-from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.metastore._thrift.hive_metastore.ttypes import Partition
 from hive_views.metastore.rows.serialization import encode_row, row_fingerprint

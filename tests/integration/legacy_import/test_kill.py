@@ -16,10 +16,10 @@ import pytest
 
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import ImportStatus, read_journal, read_journal_of
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus, read_journal, read_journal_of
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.plan import ImportPlan, plan_import, write_plan
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database

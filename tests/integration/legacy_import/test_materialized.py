@@ -16,12 +16,12 @@ from pyiceberg.types import StringType
 
 from hive_views.errors import UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import ImportStatus, Journal
+from hive_views.legacy_import.journal import ImportStatus, Journal, RevertStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import PlanStatus, plan_import, read_plan, write_plan
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import dry_run, importer_for, run_plan
 from hive_views.legacy_import.storage import (
     LEGACY_STORAGE,

@@ -12,11 +12,11 @@ from hmsclient.genthrift.hive_metastore import ttypes as hms
 from hive_views import HiveViewCatalog
 from hive_views.errors import PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import plan_import, read_plan, write_plan
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
@@ -101,7 +101,7 @@ def test_command_line_imports_to_another_metastore_and_reverts(cli, target, shor
         "top": (f"{views}.top", None),
         "people": (f"{views}.people", "missing-table"),
     }
-    assert f"{views}.old_base  pending  {views}.new_base" in cli("import", "report", plan).out
+    assert f"{views}.old_base  ready    {views}.new_base" in cli("import", "report", plan).out
 
     # Without the target the plan is rejected, and not run in place.
     for words in (("run", plan), ("run", plan, "--dry-run"), ("run", plan, "--spark", "local[1]", "--verify", "none")):

@@ -10,7 +10,14 @@ import pytest
 
 from hive_views.errors import JournalError, PlanError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import Announcement, Journal, planned_outcome, read_journal, read_journal_of
+from hive_views.legacy_import.journal import (
+    Announcement,
+    Journal,
+    RevertStatus,
+    planned_outcome,
+    read_journal,
+    read_journal_of,
+)
 from hive_views.legacy_import.legacy_view import Problem, Reason, Writer
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import (
@@ -130,10 +137,10 @@ def test_name_with_dots_survives_plan_and_journal(tmp_path: Path):
     with Journal(path, plan) as journal:
         journal.announce([Announcement(name=odd, target=odd, row="row", backup="backup", metadata_location="location")])
         journal.record_outcome(replace(planned_outcome(plan.entries[0]), blocked_by=odd))
-        journal.record_revert(odd, "reverted")
+        journal.record_revert(odd, RevertStatus.REVERTED)
     found = read_journal(path)
     assert (found.plan, set(found.announcements), found.outcomes[odd].blocked_by) == (plan, {odd}, odd)
-    assert found.reverted == {odd: "reverted"}
+    assert found.reverted == {odd: RevertStatus.REVERTED}
     write_check_results(path, {odd: "the same 7 rows"})
     assert read_check_results(path) == {odd: "the same 7 rows"}
     assert RenameRule.parse("sales.*:other.*").apply(odd) == ViewName("other", odd.name)

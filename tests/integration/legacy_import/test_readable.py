@@ -9,11 +9,11 @@ import pytest
 
 from hive_views.identifiers import ViewName
 from hive_views.io.locations import path_of
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.legacy_view import Reason
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import PlanStatus, plan_import
-from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore.rows.serialization import row_fingerprint
 from tests.integration.legacy_import.conftest import entry_of

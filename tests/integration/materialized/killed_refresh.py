@@ -20,12 +20,13 @@ from types import FrameType
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from hive_views import HiveViewCatalog
-from hive_views.legacy_import.journal import Journal
+from hive_views.io.json_lines import LockedLines
 from hive_views.metastore.transport.connection import SocketTransport
 from tests.integration.materialized.duck_engine import DuckEngine
 
 INTERRUPTED_CALLS = {
-    function.__code__ for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete, Journal._write)
+    function.__code__
+    for function in (SocketTransport.flush, PyArrowFile.create, PyArrowFileIO.delete, LockedLines.append)
 }
 """The calls before and after which a process can be killed: send a request, create, delete or extend a file."""
 

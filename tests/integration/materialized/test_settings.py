@@ -10,7 +10,7 @@ from hive_views.errors import InvalidPropertyError, SqlError
 from hive_views.materialized.freshness.verdict import Verdict
 from hive_views.materialized.layouts.layout import STAGED_WRITES, Layout
 from hive_views.materialized.properties import MAX_STALENESS_MS, REPEATABLE, TIME_TRAVEL
-from hive_views.materialized.redefine import _swap_definition
+from hive_views.materialized.redefine import swap_definition
 from hive_views.metastore.commit.view_commit import commit
 from hive_views.metastore.queries import load_view
 from hive_views.spec.changes import SetProperties, apply
@@ -99,7 +99,7 @@ def test_settings_of_table_layout_are_table_properties(catalog, views, run, engi
     assert catalog.load_table(name).properties["comment"] == "sold"
     view = views.load(name)
     old = apply(view.metadata, [SetProperties({ALLOW_STALE_DATA: "true"})], identifier="mv", now_ms=0)
-    _swap_definition(catalog.store, view, old, SetProperties())
+    swap_definition(catalog.store, view, old, SetProperties())
     assert views.load(name).reading().from_storage, "as an earlier release kept it"
     run(f"ALTER MATERIALIZED VIEW mv UNSET TBLPROPERTIES ('{ALLOW_STALE_DATA}')")
     assert not views.load(name).reading().from_storage

@@ -300,7 +300,7 @@ def test_all_idle_connections_dead(client: MetastoreClient, proxy: ThriftProxy, 
 
 
 def test_write_goes_to_next_metastore_if_first_refuses_connections(proxy: ThriftProxy, database: str) -> None:
-    with ThriftProxy(proxy._server_port) as second, client_for(proxy.uri, second.uri) as client:
+    with ThriftProxy(proxy.server_port) as second, client_for(proxy.uri, second.uri) as client:
         client.get_all_databases()
         proxy.refuse()
         proxy.disconnect()

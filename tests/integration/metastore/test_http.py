@@ -20,6 +20,7 @@ from tests.conftest import CACHE
 from tests.faults.observer import until
 from tests.integration.metastore.http_server import Gateway, HttpMetastore, basic
 from tests.integration.metastore.test_security import PASSWORD, USER, certificates, owners, refused, use
+from tests.metastore_calls import recorded_connections
 
 __all__ = ["certificates"]
 
@@ -96,7 +97,9 @@ def test_views_over_http(http_metastore: HttpMetastore) -> None:
     catalog = use(http_metastore, "http", uri=http_metastore.uri, ugi=USER)
     assert catalog.load_view("http.v").metadata.properties["text"]
     assert owners(catalog, "http") == {USER}
-    assert len(catalog.store.client._pool._idle) == 1  # the connection is kept
+    with recorded_connections() as connections:
+        assert catalog.list_namespaces()
+    assert connections == [], "the connection is kept"
     assert use(http_metastore, "short_uri", uri=http_metastore.uri.removesuffix("/metastore"))
 
 
@@ -116,7 +119,9 @@ def test_renewed_token_is_read_again(jwt_metastore: HttpMetastore, certificates:
     properties = {**secured(jwt_metastore, certificates), "hive-views.token-file": str(file)}
     with HiveViewCatalog("renewed", warehouse=jwt_metastore.warehouse, **properties) as catalog:
         catalog.list_namespaces()
-        assert len(catalog.store.client._pool._idle) == 1
+        with recorded_connections() as connections:
+            assert catalog.list_namespaces()
+        assert connections == [], "the connection is kept"
         until(lambda: is_refused(catalog))
         file.write_text(token())
         assert catalog.list_namespaces()

@@ -18,6 +18,7 @@ from hive_views.errors import (
     NoSuchNamespaceError,
     NoSuchViewError,
     NotAnIcebergViewError,
+    NotAViewError,
 )
 from hive_views.identifiers import ViewName
 from hive_views.local_metastore.embedded import EmbeddedMetastore
@@ -61,8 +62,8 @@ def test_load_reads_matching_row_and_file(
     [
         ("VIRTUAL_VIEW", {}, NotAnIcebergViewError),
         ("VIRTUAL_VIEW", {"table_type": "ICEBERG-VIEW"}, NotAnIcebergViewError),
-        ("MANAGED_TABLE", {}, NotAnIcebergViewError),
-        ("EXTERNAL_TABLE", {"table_type": "iceberg", "metadata_location": "file:/nowhere"}, NoSuchViewError),
+        ("MANAGED_TABLE", {}, NotAViewError),
+        ("EXTERNAL_TABLE", {"table_type": "iceberg", "metadata_location": "file:/nowhere"}, NotAViewError),
     ],
 )
 def test_load_of_object_that_is_no_iceberg_view_fails(

@@ -62,7 +62,7 @@ def name(database: str, observer: MetastoreClient) -> Iterator[ViewName]:
     name = ViewName(database, "v")
     yield name
     assert observer.show_locks(database, None) == []
-    assert not process_lock._queues
+    assert not process_lock.waiting()
 
 
 def locks_on(observer: MetastoreClient, name: ViewName) -> list[ShowLocksResponseElement]:

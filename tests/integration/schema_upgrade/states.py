@@ -89,11 +89,11 @@ def hive_scripts(dialect: str, version: str) -> list[str]:
 
 def script(dialect: str, file_name: str) -> str:
     """The text of a Hive script."""
-    return _scripts()[f"{_HIVE_NAMES[dialect]}/{file_name}"]
+    return scripts()[f"{_HIVE_NAMES[dialect]}/{file_name}"]
 
 
 @cache
-def _scripts() -> dict[str, str]:
+def scripts() -> dict[str, str]:
     """The texts of all Hive scripts by database and file name. Reading the tarball takes seconds."""
     (archive,) = fetch([SERVER_4], CACHE)
     texts: dict[str, str] = {}

@@ -64,7 +64,7 @@ EXPLAINED = (
 def hive_schemas(database: str, version: str) -> tuple[DeclaredSchema, ...]:
     """The schemas of a version: upgraded from 1.2.0, and created by its script if it has one."""
     name = DATABASES[database]
-    scripts = states._scripts()
+    scripts = states.scripts()
     upgraded = DeclaredSchema().run(statements(scripts[f"{name}/hive-schema-1.2.0.{name}.sql"]))
     chain = versions.CHAIN[versions.position("1.2.0") : versions.position(version) + 1]
     for older, newer in pairwise(chain):
@@ -206,7 +206,7 @@ SOURCE_DIRECTORIES = ("metastore/scripts/upgrade", "standalone-metastore/metasto
 def script_text(name: str, version: str) -> str | None:
     """The script that upgrades to a version, with the scripts that it includes; None if it is not available."""
     file = versions.script_to(name, version)
-    if text := states._scripts().get(f"{name}/{file}"):
+    if text := states.scripts().get(f"{name}/{file}"):
         return text
     for directory in (Path(SOURCE or "none", path, name) for path in SOURCE_DIRECTORIES):
         if (directory / file).exists():
@@ -291,7 +291,7 @@ def test_plan_lists_each_step_on_which_a_remaining_script_fails(database: str, s
             conflicts = {script.name: set(script.conflicts) for script in new_plan.hive_scripts}
             assert tuple(conflicts) == versions.scripts(name, start, target)
             for script, listed in conflicts.items():
-                for form, table, item in changed_objects(statements(states._scripts()[f"{name}/{script}"])):
+                for form, table, item in changed_objects(statements(states.scripts()[f"{name}/{script}"])):
                     by_columns = item[item.index("(") :] if form == "index" else item
                     if (form, table, by_columns) in added:
                         failing += 1

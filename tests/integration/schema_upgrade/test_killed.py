@@ -130,7 +130,7 @@ def _is_broken_upgrade(derby: DerbyDatabases, address: Address, target: str | No
             nonlocal seen
             seen += 1
             if seen == break_at:
-                session._shut_down()
+                session.shut_down()
 
         try:
             apply_before_scripts(session, plan(detect(session), target), batch_size=BATCH, progress=shut_down)

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import SparkSqlError, SqlError
 from hive_views.legacy_import import plan_import
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.plan import ImportPlan
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.spark import SparkImport, ViewSession
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.sql.analysis.validity import Validity

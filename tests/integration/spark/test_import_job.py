@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import JournalError, UsageError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import History, ImportStatus, Journal, read_journal
+from hive_views.legacy_import.journal import History, ImportStatus, Journal, RevertStatus, read_journal
 from hive_views.legacy_import.options import ImportOptions, RenameRule
 from hive_views.legacy_import.plan import ImportPlan, plan_import, write_plan
-from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client

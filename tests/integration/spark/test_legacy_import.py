@@ -23,10 +23,10 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.export import export_script
-from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, planned_outcome
+from hive_views.legacy_import.journal import ImportOutcome, ImportStatus, RevertStatus, planned_outcome
 from hive_views.legacy_import.legacy_view import Reason, Writer
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, PlanStatus, plan_import
-from hive_views.legacy_import.revert import RevertStatus, revert_run, revert_views
+from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import PendingImport, importer_for
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
-from hive_views.legacy_import.journal import ImportStatus
+from hive_views.legacy_import.journal import ImportStatus, RevertStatus
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.legacy_import.revert import RevertStatus, revert_run
+from hive_views.legacy_import.revert import revert_run
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from hive_views.metastore.rows.serialization import encode_row

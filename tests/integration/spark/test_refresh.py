@@ -91,7 +91,7 @@ def test_refresh_session_has_settings_of_caller(spark, catalog):
     try:
         spark.conf.set(secret, "hidden value")
         spark.conf.set(zone, "Asia/Tokyo")
-        session = SparkEngine(spark, catalog)._open_session()
+        session = SparkEngine(spark, catalog).open_session()
     finally:
         spark.conf.unset(secret)
         spark.conf.set(zone, before)
@@ -103,7 +103,7 @@ def test_refresh_session_ignores_static_settings(spark, catalog):
     # What `getOrCreate` with other settings does to the session that it finds.
     there._jsparkSession.sessionState().conf().setConfString("spark.jars", "other.jar")
     there.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    session = SparkEngine(there, catalog)._open_session()
+    session = SparkEngine(there, catalog).open_session()
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
 

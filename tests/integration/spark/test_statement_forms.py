@@ -21,7 +21,7 @@ from tests.integration.spark.spark_versions import (
     needs_iceberg,
     needs_spark_4,
 )
-from tests.metastore_calls import count_calls
+from tests.metastore_calls import recorded_calls
 from tests.suites import extended
 
 QUERIES = [
@@ -309,11 +309,10 @@ WITHOUT_VIEWS = [
 
 @needs_iceberg
 def test_statements_without_views_send_no_requests(
-    spark: SparkSession, session_catalog: HiveViewCatalog, home: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, session_catalog: HiveViewCatalog, home: str
 ) -> None:
-    with ViewSession(spark.newSession(), session_catalog) as session:
+    with ViewSession(spark.newSession(), session_catalog) as session, recorded_calls() as calls:
         session.sql(f"USE {home}")
-        calls = count_calls(monkeypatch)
         requests = {}
         for statement in WITHOUT_VIEWS:
             calls.clear()

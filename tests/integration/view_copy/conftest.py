@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -40,11 +40,16 @@ def class_path() -> str:
     return path.read_text().strip()
 
 
+Change = Callable[[str, bytes], bytes]
+"""Returns another body for the answer to a request of a method and path."""
+
+
 class _Forwarder(BaseHTTPRequestHandler):
     """Forwards requests; drops the connection instead of the answer to a request that matches a pattern."""
 
     upstream = ""
     lost = ""
+    change: Change
 
     def do_request(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -57,6 +62,7 @@ class _Forwarder(BaseHTTPRequestHandler):
         self.close_connection = True
         if re.fullmatch(self.lost, f"{self.command} {self.path}"):
             return
+        answer = self.change(f"{self.command} {self.path}", answer)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -70,9 +76,10 @@ class _Forwarder(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def forwarder(upstream: str, *, lost: str) -> Iterator[str]:
+def forwarder(upstream: str, *, lost: str = "", change: Change = lambda _, answer: answer) -> Iterator[str]:
     """The address of a forwarder to a server; it loses answers to requests whose method and path match `lost`."""
-    handler = type("Forwarder", (_Forwarder,), {"upstream": upstream.rstrip("/"), "lost": lost})
+    members = {"upstream": upstream.rstrip("/"), "lost": lost, "change": staticmethod(change)}
+    handler = type("Forwarder", (_Forwarder,), members)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

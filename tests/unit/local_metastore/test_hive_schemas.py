@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.local_metastore.hive_schemas import BASE, KINDS, newer_schema, write_schemas
+from hive_views.local_metastore.hive_schemas import BASE, DatabaseType, newer_schema, write_schemas
 
 STATEMENT = re.compile(r"\A(DROP INDEX|CREATE (UNIQUE )?INDEX|ALTER TABLE|CREATE TABLE|UPDATE) [^;]*\Z")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DatabaseType)
 @pytest.mark.parametrize("version", ["4.1.0", "4.2.0"])
-def test_script_extends_base_schema(tmp_path: Path, kind: str, version: str) -> None:
-    for each in KINDS:
+def test_script_extends_base_schema(tmp_path: Path, kind: DatabaseType, version: str) -> None:
+    for each in DatabaseType:
         (tmp_path / each).mkdir()
         (tmp_path / each / f"hive-schema-{BASE}.{each}.sql").write_text(f"-- {each}\nINSERT 1;\n")
     write_schemas(tmp_path, version)
@@ -27,22 +27,22 @@ def test_script_extends_base_schema(tmp_path: Path, kind: str, version: str) -> 
     assert len(statements) == len(lines)
     assert all(map(STATEMENT.match, statements))
     assert f"'{version}'" in statements[-1]
-    assert ('"' in text) is (kind == "postgres"), "it alone would fold names to lower case"
+    assert ('"' in text) is (kind is DatabaseType.POSTGRES), "it alone would fold names to lower case"
     assert ("CATALOG_PARAMS" in text) is (version == "4.2.0")
 
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("derby", "DROP INDEX TAB_COL_STATS_IDX;"),
-        ("mysql", "DROP INDEX TAB_COL_STATS_IDX ON TAB_COL_STATS;"),
-        ("postgres", 'DROP INDEX "TAB_COL_STATS_IDX";'),
+        (DatabaseType.DERBY, "DROP INDEX TAB_COL_STATS_IDX;"),
+        (DatabaseType.MYSQL, "DROP INDEX TAB_COL_STATS_IDX ON TAB_COL_STATS;"),
+        (DatabaseType.POSTGRES, 'DROP INDEX "TAB_COL_STATS_IDX";'),
     ],
 )
-def test_script_uses_dialect_of_database(kind: str, expected: str) -> None:
+def test_script_uses_dialect_of_database(kind: DatabaseType, expected: str) -> None:
     assert expected in newer_schema("", kind, "4.1.0").splitlines()
 
 
 def test_derby_indexes_are_kept() -> None:
-    for kind in KINDS:
-        assert ("TXN_STATE_IDX" in newer_schema("", kind, "4.1.0")) is (kind != "derby")
+    for kind in DatabaseType:
+        assert ("TXN_STATE_IDX" in newer_schema("", kind, "4.1.0")) is (kind is not DatabaseType.DERBY)

@@ -145,6 +145,16 @@ def test_grace_period_excuses_age_but_not_redefinition(recorded, observed, verdi
     assert decide(recorded, observed, now_ms=999, max_staleness_ms=1000).verdict is verdict, "a clock that was set back"
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_second_name_of_a_source_is_not_what_the_refresh_read(is_first):
+    """A table was registered again under another name, which the definition reads, too."""
+    again = replace(NOW.sources[0], name=ViewName("db", "again"))
+    sources = (again, *NOW.sources) if is_first else (*NOW.sources, again)
+    freshness = decide(RECORDED, replace(NOW, sources=sources), now_ms=2000)
+    assert freshness.verdict is Verdict.UNKNOWN
+    assert [(reason.cause, reason.source) for reason in freshness.reasons] == [(Cause.NO_STATE, again.name)]
+
+
 def test_view_without_recorded_uuid_has_unknown_freshness():
     state = replace(STATE, sources=(STATE.sources[0], replace(STATE.sources[1], uuid=None)))
     freshness = decide(replace(RECORDED, state=state), NOW, now_ms=2000)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from hive_views.config import Authentication, ConnectionConfig, Secret, SecretCredentials
-from hive_views.metastore.transport import http_layer as module
 from hive_views.metastore.transport.failures import HttpRejection, SecurityFailure
 from hive_views.metastore.transport.http_layer import HttpLayer, http_layer
 
@@ -73,11 +72,9 @@ def test_response_body_is_read_in_pieces_of_any_size(
     ],
     ids=["nothing", "cut", "cut chunk", "no last chunk", "TLS", "500", "HTML", "503", "long", "wrong length"],
 )
-def test_response_without_proof_breaks_the_connection(
-    monkeypatch: pytest.MonkeyPatch, response: bytes, problem: str
-) -> None:
-    monkeypatch.setattr(module, "MAX_BODY_BYTES", 100)
+def test_response_without_proof_breaks_the_connection(response: bytes, problem: str) -> None:
     http = layer()
+    http.max_body_bytes = 100
     with pytest.raises(ConnectionError, match=problem):
         http.incoming(receiver(response, 50), 10)
     assert not http.is_reusable

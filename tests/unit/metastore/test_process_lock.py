@@ -16,11 +16,11 @@ from hive_views.metastore.locking import process_lock
 def key() -> Iterator[object]:
     key = object()
     yield key
-    assert key not in process_lock._queues, "the lock is still held"
+    assert key not in process_lock.waiting(), "the lock is still held"
 
 
 def wait_for_queue(key: object, length: int) -> None:
-    while len(process_lock._queues[key]) < length:
+    while process_lock.waiting()[key] < length:
         time.sleep(0.001)
 
 

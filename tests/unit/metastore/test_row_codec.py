@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, TimestampNanoType
 
 from hive_views.config import CatalogConfig
-from hive_views.errors import InvalidPropertyError, InvalidViewError, NoSuchViewError, NotAnIcebergViewError
+from hive_views.errors import InvalidPropertyError, InvalidViewError, NotAnIcebergViewError, NotAViewError
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import (
     FieldSchema,
@@ -149,9 +149,9 @@ def test_row_kind_depends_on_type_and_parameters(
     [
         Table(dbName="d", tableName="t", tableType="VIRTUAL_VIEW", parameters={}),
         Table(dbName="d", tableName="t", tableType="VIRTUAL_VIEW", parameters={"table_type": "ICEBERG-VIEW"}),
-        Table(dbName="d", tableName="t", tableType="MANAGED_TABLE", parameters={"table_type": "ICEBERG-VIEW"}),
+        Table(dbName="d", tableName="t", tableType="MATERIALIZED_VIEW", parameters={}),
     ],
-    ids=["hive-view", "no-pointer", "hive-table"],
+    ids=["hive-view", "no-pointer", "materialized-view-of-hive"],
 )
 def test_require_iceberg_view(table: Table) -> None:
     with pytest.raises(NotAnIcebergViewError, match=r"(Not an iceberg view:|The Iceberg view) d\.t") as caught:
@@ -159,13 +159,14 @@ def test_require_iceberg_view(table: Table) -> None:
     assert (caught.value.table_type, caught.value.format_type) == (table.tableType, table.parameters.get("table_type"))
 
 
-def test_iceberg_table_is_not_a_view() -> None:
-    table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": "iceberg"})
-    with pytest.raises(
-        NoSuchViewError, match=r"View does not exist: d\.t \(an Iceberg table has that name\)"
-    ) as caught:
-        read_row(table).require_iceberg_view()
-    assert not isinstance(caught.value, NotAnIcebergViewError)
+@pytest.mark.parametrize("format_type", ["iceberg", "ICEBERG-VIEW"])
+def test_table_is_not_a_view(format_type: str) -> None:
+    table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": format_type})
+    row = read_row(table)
+    for require in (row.require_view, row.require_iceberg_view):
+        with pytest.raises(NotAViewError, match=r"Not an iceberg view: d\.t .* It is a table: name a view") as caught:
+            require()
+        assert (caught.value.table_type, caught.value.format_type) == ("EXTERNAL_TABLE", format_type)
 
 
 def test_read_row_with_few_fields() -> None:

@@ -7,13 +7,13 @@ import signal
 
 import pytest
 
-from hive_views.spark.runtime import _deferred_interrupt
+from hive_views.spark.runtime import deferred_interrupt
 
 
 def test_interrupt_waits_for_the_start():
     handler = signal.getsignal(signal.SIGINT)
     steps = []
-    with pytest.raises(KeyboardInterrupt), _deferred_interrupt():
+    with pytest.raises(KeyboardInterrupt), deferred_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
         steps.append("started")
     assert steps == ["started"] and signal.getsignal(signal.SIGINT) is handler
@@ -24,7 +24,7 @@ def test_handler_of_the_body_is_kept():
     handler = signal.getsignal(signal.SIGINT)
     own = lambda *_: None  # noqa: E731
     try:
-        with _deferred_interrupt():
+        with deferred_interrupt():
             signal.signal(signal.SIGINT, own)
         assert signal.getsignal(signal.SIGINT) is own
     finally:

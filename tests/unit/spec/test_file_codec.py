@@ -12,8 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_views.errors import InvalidMetadataError, InvalidPropertyError, InvalidViewError
-from hive_views.spec import file_codec as files
 from hive_views.spec.file_codec import (
+    TABLE_LIMITS,
+    VIEW_LIMITS,
+    Codec,
+    Limits,
     compression_codec,
     file_number,
     metadata_directory,
@@ -33,9 +36,12 @@ GOOD = json.dumps(document()).encode()
 BOMB = gzip.compress(b" " * (50 * 1024 * 1024))
 
 
-def refused(data: bytes, location: str = PLAIN) -> InvalidMetadataError:
+SMALL = Limits(bytes=1_000_000, symbols=2_000_000)
+
+
+def refused(data: bytes, location: str = PLAIN, limits: Limits = VIEW_LIMITS) -> InvalidMetadataError:
     with pytest.raises(InvalidMetadataError) as caught:
-        parse(data, location)
+        parse(data, location, limits)
     assert caught.value.location == location
     return caught.value
 
@@ -44,7 +50,7 @@ def refused(data: bytes, location: str = PLAIN) -> InvalidMetadataError:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "none"])
-def test_serialized_metadata_round_trips(codec: files.Codec) -> None:
+def test_serialized_metadata_round_trips(codec: Codec) -> None:
     data = serialize(metadata(), codec=codec)
     assert data.startswith(b"\x1f\x8b") == (codec == "gzip")
     assert parse(data, WHERE) == metadata()
@@ -78,7 +84,7 @@ def test_lone_surrogate_in_foreign_file_is_preserved() -> None:
 
 @strategies.relaxed
 @given(strategies.documents(), st.sampled_from(["gzip", "none"]))
-def test_any_metadata_survives_its_file(original: dict[str, object], codec: files.Codec) -> None:
+def test_any_metadata_survives_its_file(original: dict[str, object], codec: Codec) -> None:
     value = parse(json.dumps(original).encode(), PLAIN)
     data = serialize(value, codec=codec)
     assert parse(data, PLAIN) == value
@@ -121,12 +127,11 @@ def test_invalid_file_with_gzip_name_mentions_both_formats() -> None:
     assert "not UTF-8, nor gzip as its name suggests" in str(refused(b"\xff\x00\x01", WHERE))
 
 
-def test_decompression_bomb_is_rejected_at_size_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bomb_is_rejected_at_size_limit() -> None:
     assert len(BOMB) < 100_000
     assert "larger than 33554432 bytes" in str(refused(BOMB))
-    monkeypatch.setattr(files, "MAX_BYTES", 1_000_000)
     tracemalloc.start()
-    refused(BOMB)
+    refused(BOMB, limits=SMALL)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10_000_000
@@ -135,15 +140,14 @@ def test_decompression_bomb_is_rejected_at_size_limit(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("sign", [b"{},", b"[],", b"1,", b'"":1,'])
 @pytest.mark.parametrize("read", [parse, parse_table, table_text])
 def test_document_with_too_many_values_is_rejected_before_decoding(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[bytes, str], object], sign: bytes
+    read: Callable[[bytes, str, Limits], object], sign: bytes
 ) -> None:
     """Each byte or two of it became a value of 40 bytes and more."""
-    monkeypatch.setattr(files, "MAX_SYMBOLS", 1_999_999)
-    monkeypatch.setattr(files, "MAX_TABLE_SYMBOLS", 1_999_999)
+    limits = Limits(VIEW_LIMITS.bytes, symbols=1_999_999)
     bomb = gzip.compress(b'{"a":[' + sign * 2_000_000, compresslevel=1)
     tracemalloc.start()
     with pytest.raises(InvalidMetadataError, match="braces, brackets, commas and colons"):
-        read(bomb, PLAIN)
+        read(bomb, PLAIN, limits)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 40_000_000
@@ -156,25 +160,23 @@ def test_symbol_limit_allows_realistic_documents() -> None:
     snapshot = {**numbers, "summary": summary, "manifest-list": "s3://bucket/warehouse/db/table/metadata/snap-1-0.avro"}
     log = {"snapshot-id": 1, "timestamp-ms": 2}
     each = json.dumps([snapshot, log]).encode()
-    assert 100_000 * sum(map(each.count, (b"{", b"[", b",", b":"))) < files.MAX_TABLE_SYMBOLS
+    assert 100_000 * sum(map(each.count, (b"{", b"[", b",", b":"))) < TABLE_LIMITS.symbols
     many = json.dumps({"snapshots": [snapshot] * 3_000, "snapshot-log": [log] * 3_000}).encode()
     assert len(parse_table(many, PLAIN)["snapshots"]) == 3_000
     column = json.dumps({"id": 1, "name": "n", "required": False, "type": "long", "doc": "what it is"}).encode()
-    assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < files.MAX_SYMBOLS
+    assert 100_000 * (1 + sum(map(column.count, (b"{", b",", b":")))) < VIEW_LIMITS.symbols
 
 
 def test_document_above_symbol_limit_is_not_written() -> None:
-    value = metadata(properties={"comment": ":" * files.MAX_SYMBOLS})
+    value = metadata(properties={"comment": ":" * VIEW_LIMITS.symbols})
     with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
         serialize(value, codec="gzip")
 
 
 @pytest.mark.parametrize("data", [GOOD, gzip.compress(GOOD)], ids=["plain", "gzip"])
-def test_size_limit_counts_decompressed_bytes(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(files, "MAX_BYTES", len(GOOD))
-    assert parse(data, PLAIN) == metadata()
-    monkeypatch.setattr(files, "MAX_BYTES", len(GOOD) - 1)
-    assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data))
+def test_size_limit_counts_decompressed_bytes(data: bytes) -> None:
+    assert parse(data, PLAIN, Limits(len(GOOD), VIEW_LIMITS.symbols)) == metadata()
+    assert f"larger than {len(GOOD) - 1} bytes" in str(refused(data, limits=Limits(len(GOOD) - 1, VIEW_LIMITS.symbols)))
 
 
 @pytest.mark.parametrize(
@@ -195,11 +197,10 @@ def test_size_limit_counts_decompressed_bytes(monkeypatch: pytest.MonkeyPatch, d
     ids=lambda value: "" if isinstance(value, bytes) else None,
 )
 def test_table_metadata_limits_are_enforced(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[bytes, str], object], data: bytes, reason: str
+    read: Callable[[bytes, str, Limits], object], data: bytes, reason: str
 ) -> None:
-    monkeypatch.setattr(files, "MAX_TABLE_BYTES", 1_000_000)
     with pytest.raises(InvalidMetadataError) as caught:
-        read(data, PLAIN)
+        read(data, PLAIN, SMALL)
     assert reason in str(caught.value)
     assert "root:x" not in str(caught.value)
 
@@ -211,7 +212,7 @@ def test_table_metadata_is_parsed(compress: Callable[[bytes], bytes]) -> None:
 
 
 def test_unreadable_metadata_is_not_written() -> None:
-    value = metadata(properties={"comment": "x" * files.MAX_BYTES})
+    value = metadata(properties={"comment": "x" * VIEW_LIMITS.bytes})
     with pytest.raises(InvalidViewError, match=r"version\.history\.num-entries"):
         serialize(value, codec="gzip")
 

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.spec.version_texts import ORIGINAL_SQL, RowTexts, define, row_texts, sql_texts
+from hive_views.spec.version_texts import (
+    ORIGINAL_SQL,
+    PARTITIONED_ON,
+    RowTexts,
+    define,
+    partition_columns,
+    partition_summary,
+    row_texts,
+    sql_texts,
+    with_column_list,
+)
 
 TYPED, STORED, EXPANDED = "select * from t", "select a from t", "select `t`.`a` from `d`.`t`"
 
@@ -54,18 +64,19 @@ def test_define_with_all_that_an_author_gives() -> None:
         default_namespace=("a", "b"),
         default_catalog="spark_catalog",
         expanded=EXPANDED,
-        field_aliases=("x",),
-        field_comments=[None],
-        summary={"engine-name": "spark", ORIGINAL_SQL: "typed elsewhere"},
+        summary={"engine-name": "spark", ORIGINAL_SQL: "typed elsewhere", **partition_summary(["x"])},
     )
+    version = with_column_list(version, ("x",), [None])
     assert (version.default_catalog, version.default_namespace) == ("spark_catalog", ("a", "b"))
     for item in version.sql_representations:
         assert (item.field_aliases, item.field_comments) == (["x"], [None])
     assert version.summary == {
         "engine-name": "spark",
         ORIGINAL_SQL: "typed elsewhere",
+        PARTITIONED_ON: '["x"]',
         GENERATED_DIALECTS: "hive",
     }
+    assert partition_columns(version) == ("x",)
 
 
 def version_with(texts: list[tuple[str, str]], **summary: str) -> ViewVersion:

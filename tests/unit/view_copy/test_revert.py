@@ -13,7 +13,7 @@ from pyiceberg.view import View
 from hive_views.errors import InvalidPropertyError, JournalError
 from hive_views.spec.json_codec import read_document
 from hive_views.view_copy import revert_copies
-from hive_views.view_copy.copy import _location, _separate
+from hive_views.view_copy.copy import copy_location, separate_location
 from hive_views.view_copy.journal import CopyJournal, JournalEntry, read_journal
 from hive_views.view_copy.metadata import fingerprint
 from tests.unit.spec.examples import NAME, document
@@ -56,9 +56,9 @@ def test_original_is_not_dropped_as_its_copy(tmp_path, location, outcome):
 
 
 def test_copy_has_a_directory_of_its_own():
-    assert _separate(COPY, ORIGINAL) == COPY
+    assert separate_location(COPY, ORIGINAL) == COPY
     for same in (ORIGINAL, f"{ORIGINAL}/", ORIGINAL.replace("s3:", "s3a:")):
-        assert _separate(same, ORIGINAL).rstrip("/") not in (ORIGINAL, same.rstrip("/"))
+        assert separate_location(same, ORIGINAL).rstrip("/") not in (ORIGINAL, same.rstrip("/"))
 
 
 def append(path, *entries):
@@ -128,4 +128,4 @@ def test_damaged_journal_is_rejected(tmp_path, line):
 @pytest.mark.parametrize("location", ["relative", "./copies", "C"])
 def test_relative_location_is_rejected(location):
     with pytest.raises(InvalidPropertyError, match="absolute path"):
-        _location(Catalog(COPY), NAME, location)
+        copy_location(Catalog(COPY), NAME, location)

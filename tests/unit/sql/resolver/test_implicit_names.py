@@ -11,29 +11,10 @@ from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.unit.sql.hive_fixtures import load_cases
-from tests.unit.sql.tables import Tables
+from tests.unit.sql.text_cases import TextCase, each_case, read_tables
 
 CASES = load_cases("spark_names.jsonl")
-TABLES = Tables(
-    {
-        "d.t": {
-            "id": "int",
-            "big": "bigint",
-            "x": "string",
-            "n": "decimal(12,3)",
-            "ts": "timestamp",
-            "dt": "date",
-            "arr": "array<int>",
-            "s": "struct<f:int,g:struct<h:int>>",
-            "m": "map<string,int>",
-            "ss": "array<struct<q:int>>",
-            "ms": "map<string,struct<q:int>>",
-            "bin": "binary",
-            "b": "boolean",
-        },
-        "d.u": {"id": "int", "y": "string"},
-    }
-)
+TABLES = read_tables("implicit_names.txt")
 
 
 def expanded(sql: str, dialect: Dialect = Dialect.SPARK) -> str:
@@ -48,88 +29,14 @@ def test_column_has_the_name_that_spark_gives_it(case: dict[str, str | None]) ->
     assert name == (str(case["name"]).lower() if is_computed else "_c0")
 
 
-@pytest.mark.parametrize(
-    ("sql", "text"),
-    [
-        (
-            "select cast(a as int) from values ('10'), ('2') as v(a) order by a limit 1",
-            "select cast(`v`.`a` as int) AS `a` from values ('10'), ('2') as `v`(`a`) order by a limit 1",
-        ),
-        ("select 'x' from t order by x limit 1", "select 'x' AS `x` from `d`.`t` order by x limit 1"),
-        (
-            "select q.id from (select cast(ID as string) from t) q",
-            "select `q`.`id` from (select cast(`t`.`id` as string) AS `ID` from `d`.`t`) `q`",
-        ),
-        (
-            "with c as (select id::string, 1 from t) select * from c",
-            "with c as (select `t`.`id`::string AS `id`, 1 AS `1` from `d`.`t`) select `c`.`id`, `c`.`1` from c",
-        ),
-        (
-            "select y from u where id in (select cast(n as int) from t order by n limit 1)",
-            "select `u`.`y` from `d`.`u` where `u`.`id` in "
-            "(select cast(`t`.`n` as int) AS `n` from `d`.`t` order by n limit 1)",
-        ),
-        # Nothing can name the column of these subqueries.
-        (
-            "select id from t where exists (select 1 from u where u.id = t.id)",
-            "select `t`.`id` from `d`.`t` where exists (select 1 from `d`.`u` where `u`.`id` = `t`.`id`)",
-        ),
-        (
-            "select cast(id as string) from t union all select y from u order by id",
-            "select cast(`t`.`id` as string) AS `id` from `d`.`t` union all select `u`.`y` from `d`.`u` order by id",
-        ),
-        (
-            "from t |> select cast(id as string) |> order by id |> limit 2",
-            "from `d`.`t` |> select cast(`t`.`id` as string) AS `id` |> order by id |> limit 2",
-        ),
-        ("select 'z', count(*) c from t group by z", "select 'z' AS `z`, count(*) `c` from `d`.`t` group by z"),
-        (
-            "select id::string || 'a', x from t order by id limit 2",
-            "select `t`.`id`::string || 'a' AS `_c0`, `t`.`x` from `d`.`t` order by `t`.`id` limit 2",
-        ),
-        (
-            "select * from (select string(int(id)), x from t order by id limit 1) q",
-            "select `q`.`id`, `q`.`x` from "
-            "(select string(int(`t`.`id`)) AS `id`, `t`.`x` from `d`.`t` order by id limit 1) `q`",
-        ),
-        # A generated name is none of a column that a clause can name.
-        (
-            "select upper(x) from (select x, id _c0 from t) order by _c0",
-            "select upper(`x`) AS `_c0_` from (select `t`.`x`, `t`.`id` `_c0` from `d`.`t`) order by `_c0`",
-        ),
-        # A column of FROM has the name of the function.
-        (
-            "select string(id) from (select id, 1 string from t) order by id",
-            "select string(`id`) AS `id` from (select `t`.`id`, 1 `string` from `d`.`t`) order by id",
-        ),
-        (
-            "select q.`1` from (select int('1')) q",
-            "select `q`.`1` from (select int('1') AS `1`) `q`",
-        ),
-        (
-            "select window(ts, '1 day'), count(*) c from t group by window(ts, '1 day')",
-            "select window(`t`.`ts`, '1 day') AS `window`, count(*) `c` from `d`.`t` "
-            "group by window(`t`.`ts`, '1 day')",
-        ),
-        ("select 1, `1` + 1 k from t", "select 1 AS `1`, `1` + 1 `k` from `d`.`t`"),
-    ],
-)
-def test_clauses_of_spark_can_name_the_column(sql: str, text: str) -> None:
-    assert expanded(sql) == text
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "select cast(id as string), id from t",
-        "select q.id from (select +id from t) q",
-        "select * from (select cast(id as bigint) from t) a join u on a.id = u.id",
-        "select q.`count(1)` from (select count(*) from t) q",
-    ],
-)
-def test_names_that_spark_refuses_are_refused(sql: str) -> None:
-    with pytest.raises(SqlError):
-        expanded(sql)
+@each_case("implicit_names.txt")
+def test_clauses_of_spark_can_name_the_column(case: TextCase) -> None:
+    if case.error is None:
+        assert expanded(case.sql) == case.expanded
+    else:
+        with pytest.raises(SqlError) as error:
+            expanded(case.sql)
+        assert case.error in str(error.value)
 
 
 @pytest.mark.parametrize(

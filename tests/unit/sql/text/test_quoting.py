@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyiceberg.types import StringType
 
-from hive_views.materialized.refresh import partition_changes
+from hive_views.materialized.refresh.partition_changes import partition_condition
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import (
     quote_identifier,
@@ -60,4 +60,4 @@ def test_qualified_names_quote_each_part() -> None:
 
 
 def test_partition_condition_escapes_column_name() -> None:
-    assert partition_changes._condition("a`b", StringType(), [None]) == "`a``b` IS NULL"
+    assert partition_condition("a`b", StringType(), [None]) == "`a``b` IS NULL"
