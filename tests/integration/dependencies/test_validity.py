@@ -588,7 +588,7 @@ SPARK = {"spark.sql.create.version": "4.1.4"}
         ("SELECT id FROM csv.`file:/data/x`", "reads the files csv.`file:/data/x`"),
         ("SELECT count(*) AS id FROM prod.{d}.orders.snapshots", "it reads metadata of the table"),
         ("SELECT _metadata.file_size AS id FROM {d}.orders", "it reads Spark's column _metadata"),
-        ("FROM {d}.orders MAP id USING 'cat' AS (id)", "Cannot read the text"),
+        ("SELECT id FROM {d}.orders WHERE CAST(NULL AS VOID) IS NULL", "Cannot read the text"),
     ],
 )
 def test_views_of_what_only_spark_can_resolve_are_unknown(catalog, database, hive_table, hive_view, sql, reason):
