@@ -201,6 +201,15 @@ def test_create_with_name_of_existing_view(store: MetastoreStore, created: Loade
     assert load_view(store, created.row.name).metadata == created.metadata
 
 
+def test_rejected_registration_keeps_the_file(store: MetastoreStore, created: LoadedView, tmp_path: Path) -> None:
+    location = created.row.metadata_location
+    assert location is not None
+    with pytest.raises(ViewAlreadyExistsError):
+        commit(store, created.row.name, None, created.metadata, registered_location=location)
+    assert len(files_below(tmp_path)) == 1
+    assert load_view(store, created.row.name).metadata == created.metadata
+
+
 # -- Stale base ------------------------------------------------------------------------------------------------------
 
 
