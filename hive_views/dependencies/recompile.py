@@ -84,7 +84,13 @@ def recompile(
     version = definition.version
     if set(old_version.dialects) - old_version.generated_dialects - set(version.dialects):
         # Regardless of the view's properties: an author's text is only removed on explicit request.
-        raise DialectLossError(str(name), old_version.dialects, version.dialects)
+        raise DialectLossError(
+            str(name),
+            old_version.dialects,
+            version.dialects,
+            generated=old_version.generated_dialects,
+            is_allowed_by_property=False,
+        )
     schema = keep_spelling(definition.schema, old_schema)
     if _is_same_definition(old_version, version) and _column_shapes(old_schema) == _column_shapes(schema):
         return RecompileResult(loaded, changed=False)
