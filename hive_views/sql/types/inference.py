@@ -71,7 +71,7 @@ class TypeInference:
                 node = node.this
         if type(node) is not exp.Column and type(node) is not exp.Dot:
             computed = self.bindings.get(id(node))
-            if computed is not None:
+            if computed is not None and computed.type is not None:
                 return computed.type
         rule = _RULES.get(type(node))
         if rule is not None:
