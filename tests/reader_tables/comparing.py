@@ -173,10 +173,10 @@ def _normal_nested(printed: str) -> str:
     """Return a printed array, map or struct without quotes: only Hive prints them around dates, and escapes them."""
     printed = printed.replace('\\"', '"')
     try:
-        return _rendered(json.loads(printed, parse_float=Decimal, parse_int=Decimal, object_pairs_hook=_Pairs))
+        plain = _rendered(json.loads(printed, parse_float=Decimal, parse_int=Decimal, object_pairs_hook=_Pairs))
     except ValueError:  # a text in it has a quote, or Spark has printed a date
         plain = _TIME.sub(r"\1", printed.replace('"', ""))
-        return ",".join(sorted(_BETWEEN_ENTRIES.split(plain))) if printed.startswith("{") else plain
+    return ",".join(sorted(_BETWEEN_ENTRIES.split(plain))) if printed.startswith("{") else plain
 
 
 class _Pairs(list[tuple[str, object]]):

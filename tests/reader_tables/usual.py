@@ -194,6 +194,16 @@ def texts() -> Iterator[str]:
     yield from (f"SELECT id, a, b FROM {TABLE} LATERAL VIEW {outer}explode(mp) x AS a, b" for outer in ("", "OUTER "))
     yield from (f"SELECT id, r FROM {TABLE} LATERAL VIEW explode(map_keys(mp)) x AS r",)
     yield from (f"SELECT id, st.{name} AS r FROM {TABLE}" for name in "ab")
+    moved = ("lag({0})", "lead({0})", "lag({0}, 1)", "lead({0}, 2)", "first_value({0})", "last_value({0})")
+    functions = [function.format(one) for one, function in product(("l", "d", "ts", "bo"), moved)]
+    functions += [f"lag({one}, 1, 0)" for one in ("i", "l", "d", "n")] + [
+        "lag(s, 1, 'x')",
+        "lead(s, 1)",
+        "lead(n, 1)",
+        "lag(dt, 1)",
+    ]
+    for function in functions:
+        yield f"SELECT id, {function} OVER (PARTITION BY g ORDER BY id DESC NULLS LAST) AS r FROM {TABLE}"
     framed = product(("i", "n", "d", "s"), ("sum", "avg", "count", "max", "first_value", "last_value"), _FRAMES)
     for one, function, frame in framed:
         over = f"PARTITION BY g ORDER BY {one} NULLS FIRST, id DESC NULLS LAST {frame}"

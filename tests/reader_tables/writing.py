@@ -134,6 +134,7 @@ def _is_measured(signature: str, listed: Iterable[Question], variable: Container
     is_literal = (
         "constant" in signature
         or "not 0" in signature
+        or signature.startswith("over(")
         or "interval" in signature
         or _CLASS.search(signature) is not None
         or signature.partition("(")[0] in (*LITERALS_DECIDE, "map")

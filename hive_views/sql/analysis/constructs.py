@@ -538,7 +538,7 @@ class _Reader:
             yield "round(decimal) to fewer digits"
             return
         if isinstance(node, exp.ArraySort):
-            elements = base((type_arguments(self._full_type(node.this)) or (UNKNOWN,))[0])
+            elements = base((*type_arguments(self._full_type(node.this)), self._full_type(node.this))[0])
             yield "sort_array with order" if node.args.get("asc") is not None else f"{name}(array of {elements})"
             return
         if name == "concat_ws" and len(flat) > 1:
@@ -734,7 +734,7 @@ class _Reader:
         if any(self._type(item.this) not in _ORDERED for item in items):
             return False
         keys = {spelled(item.this) for item in items}
-        columns = [(item.alias.lower(), spelled(unwrapped(item.unalias()))) for item in query.selects]
+        columns = [(item.alias_or_name.lower(), spelled(unwrapped(item.unalias()))) for item in query.selects]
         ordered = keys | {written for alias, written in columns if alias in keys}
         if all(written in ordered or alias in ordered for alias, written in columns):
             return True
