@@ -39,6 +39,7 @@ RARE = {
 }
 """What users call the values that rarely occur, without their casts."""
 _CAST_TO_INTEGER = re.compile(r"CAST\(.* AS (?:int|bigint)\)|(?:int|bigint)\(.*\)", re.IGNORECASE)
+_FRAME = re.compile(r"\bROWS BETWEEN\b")
 _DIGITS_OF_DOUBLE = Decimal("1e-13")
 _SMALLEST = Decimal("1e-280")
 
@@ -107,6 +108,8 @@ def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -
             rare = [RARE["1e300"]]
         if kind in ("double", "float") and _is_last_digit(difference):
             rare = [LAST_DIGIT]
+        if kind in ("double", "float") and _FRAME.search(text) and _is_not_finite(difference):
+            rare = [_NOT_FINITE]  # Hive subtracts what leaves the frame
         if not rare:
             return verdict
         if not values.intersection(rare):
@@ -120,9 +123,15 @@ def _is_beyond_integers(names: Sequence[str], difference: Difference) -> bool:
     return is_exact and (difference.author == "NULL") != (difference.reader == "NULL")
 
 
+def _is_not_finite(difference: Difference) -> bool:
+    """Return whether one of two values is NaN or infinite."""
+    values = {side.rpartition("\t")[2] for side in (difference.author, difference.reader)}
+    return bool(values & {"NaN", "Infinity", "-Infinity"})
+
+
 def _is_last_digit(difference: Difference) -> bool:
     try:
-        one, two = Decimal(difference.author), Decimal(difference.reader)
+        one, two = (Decimal(side.rpartition("\t")[2]) for side in (difference.author, difference.reader))
     except InvalidOperation:
         return False
     if not (one.is_finite() and two.is_finite()):

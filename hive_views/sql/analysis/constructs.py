@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.analysis.conditions import bare_operands, conditions_over_lateral_views, inequalities
 from hive_views.sql.analysis.literals import (
     argument_literals,
     compared_literal,
@@ -42,7 +43,6 @@ from hive_views.sql.analysis.operands import (
 from hive_views.sql.parsing.syntax_tree import (
     ADDED_BY_THE_PARSER,
     child_expressions,
-    conjuncts,
     first_offsets_of,
     function_token,
     interval_unit,
@@ -226,7 +226,7 @@ class _Reader:
 
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
         kind = type(node)
-        yield from _bare_operands(node)
+        yield from bare_operands(node)
         if kind is exp.Column:
             if node.name.lower() in _VIRTUAL_COLUMNS:
                 yield "a virtual column"
@@ -255,7 +255,7 @@ class _Reader:
                 yield from self._group(node)
             elif kind in (exp.Where, exp.Having):
                 yield from self._condition(node.this)
-                yield from _conditions_over_lateral_views(node)
+                yield from conditions_over_lateral_views(node)
             if kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
                 yield "having without group by"
             elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition, *_OF_TUPLES)):
@@ -279,7 +279,7 @@ class _Reader:
             return  # reported with the window; hints are found in the tokens
         elif kind is exp.Exists:
             yield "exists"
-            yield from _inequalities(node.this)
+            yield from inequalities(node.this)
         elif kind is exp.In:
             yield from self._in(node)
         elif kind is exp.Is:
@@ -440,7 +440,7 @@ class _Reader:
         is_filter = _is_conjunct(node.parent if negated else node)
         where = "" if is_filter and not negated else " not" if negated else " value"
         yield f"in query{where}({self._type(node.this)},{kind})"
-        yield from _inequalities(inner)
+        yield from inequalities(inner)
 
     def _cast(self, node: exp.Cast) -> str:
         target = self._type(node)
@@ -627,7 +627,7 @@ class _Reader:
                     isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.selects) == 1
                 ) and isinstance(unwrapped(inner.selects[0]), exp.AggFunc)
                 yield "scalar subquery of an aggregate" if aggregated else "scalar subquery"
-                yield from _inequalities(inner)
+                yield from inequalities(inner)
             if node.args.get("pivots"):
                 yield "pivot"
             return
@@ -896,71 +896,3 @@ def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
 
 _EXACT_DIGITS = 15
 """The most digits that DOUBLE has for each decimal number."""
-
-
-_SUMS = (exp.Add, exp.Sub, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-_COMPARISONS = (
-    *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike),
-    *(exp.In, exp.Between, exp.Is),
-)
-
-
-def _bare_operands(node: exp.Expr) -> Iterator[str]:
-    """Yield a signature for operators without parentheses to which the engines give different precedence."""
-    kind = type(node)
-    if kind is not exp.DPipe and kind not in _SUMS and kind not in _COMPARISONS:
-        return
-    names = ("this", "expression", "low", "high")
-    operands = [operand for name in names if isinstance(operand := node.args.get(name), exp.Expr)]
-    if kind in _COMPARISONS:
-        if any(isinstance(operand, (*_COMPARISONS, exp.Not)) for operand in operands):
-            yield "comparison of a comparison without parentheses"
-    elif any(isinstance(item, _SUMS if kind is exp.DPipe else exp.DPipe) for item in operands):
-        yield "|| with a sum without parentheses"
-
-
-def _conditions_over_lateral_views(where: exp.Expr) -> Iterator[str]:
-    """Yield a signature if a condition has columns of a LATERAL VIEW and of what is in front of it."""
-    laterals = [] if where.parent is None else where.parent.args.get("laterals") or []
-    aliases = {lateral.alias_or_name.lower() for lateral in laterals}
-    columns = {column.lower() for lateral in laterals for column in lateral.alias_column_names}
-
-    def is_generated(column: exp.Column) -> bool:
-        return column.table.lower() in aliases if column.table else column.name.lower() in columns
-
-    for condition in conjuncts(where.this) if laterals else ():
-        if {is_generated(column) for column in condition.find_all(exp.Column)} == {True, False}:
-            yield "condition over both sides of a lateral view"
-
-
-def _inequalities(query: exp.Expr) -> Iterator[str]:
-    """Yield a signature if a subquery uses a column of the query around it elsewhere than on one side of `=`."""
-    if not isinstance(query, exp.Select):
-        return
-    own = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
-
-    def outer(node: exp.Expr) -> set[bool]:
-        return {bool(column.table) and column.table.lower() not in own for column in node.find_all(exp.Column)}
-
-    compared: set[int] = set()
-    where = query.args.get("where")
-    for condition in () if where is None else conjuncts(where.this):
-        columns = list(condition.find_all(exp.Column))
-        is_equality = type(condition) is exp.EQ
-        if (
-            is_equality
-            and {True} in (sides := [outer(condition.this), outer(condition.expression)])
-            and {False} in sides
-        ):
-            compared.update(map(id, columns))
-        elif (
-            not is_equality
-            and len({column.sql() for column in columns}) > 1
-            and not all(column.table for column in columns)
-        ):
-            yield _INEQUALITY  # one of them may be a column of the query around it
-    if any(True in outer(column) and id(column) not in compared for column in query.find_all(exp.Column)):
-        yield _INEQUALITY
-
-
-_INEQUALITY = "subquery with a condition on the query around it that is no equality"
