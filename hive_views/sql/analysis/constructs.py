@@ -68,6 +68,9 @@ class Construct:
 _MOST_DIGITS = 37
 """The most digits of a decimal; one less than 38, since Spark gives BIGINT 20 digits and Hive 19."""
 
+GROUPING_ID = "grouping__id"
+"""The column of ROLLUP, CUBE and GROUPING SETS whose value says which keys are grouped."""
+
 UNKNOWN = "?"
 """The type of an operand whose type is unknown."""
 
@@ -230,6 +233,8 @@ class _Reader:
         if kind is exp.Column:
             if node.name.lower() in _VIRTUAL_COLUMNS:
                 yield "a virtual column"
+            if node.name.lower() == GROUPING_ID:
+                yield GROUPING_ID
             is_output = isinstance(node.parent, (exp.Select, exp.Alias))
             if _is_array_of_texts(self._full_type(node)):
                 yield "column(array of texts)"

@@ -70,6 +70,7 @@ SIGNATURES = [
         "grouping sets; constant",
     ),
     ("SELECT s, sum(i) AS r FROM (SELECT 'a' AS s, i FROM k.t) x GROUP BY s WITH ROLLUP", "grouping sets; constant"),
+    ("SELECT s, grouping__id AS r FROM t GROUP BY s WITH CUBE", "grouping__id"),
     ("SELECT s, sum(i) AS r FROM t GROUP BY s HAVING sum(i) > 5", "<(bigint,int)"),
     ("SELECT sum(i) OVER w AS r FROM t WINDOW w AS (ORDER BY s)", "over(sum; order: default nulls)"),
     ("SELECT i FROM t WHERE s LIKE ANY ('a%', '%b')", "like pattern('%b')"),
