@@ -10,7 +10,19 @@ from hive_views.sql.parsing.syntax_tree import conjuncts
 
 _SUMS = (exp.Add, exp.Sub, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _COMPARISONS = (
-    *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike),
+    *(
+        exp.EQ,
+        exp.NEQ,
+        exp.NullSafeEQ,
+        exp.NullSafeNEQ,
+        exp.LT,
+        exp.LTE,
+        exp.GT,
+        exp.GTE,
+        exp.Like,
+        exp.ILike,
+        exp.RegexpLike,
+    ),
     *(exp.In, exp.Between, exp.Is),
 )
 

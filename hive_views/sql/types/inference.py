@@ -614,7 +614,19 @@ _RULES: dict[type, Callable[[TypeInference, Any], str | None]] = {
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), TypeInference._bitwise),
     **dict.fromkeys(
         (
-            *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+            *(
+                exp.And,
+                exp.Or,
+                exp.Not,
+                exp.EQ,
+                exp.NEQ,
+                exp.LT,
+                exp.LTE,
+                exp.GT,
+                exp.GTE,
+                exp.NullSafeEQ,
+                exp.NullSafeNEQ,
+            ),
             *(exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Exists),
         ),
         _boolean,
