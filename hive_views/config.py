@@ -88,6 +88,7 @@ ENGINES = ("spark", "hive", "trino")
 """The engines that `REQUIRE_ENGINES` can name: `spark` is plain Spark, `trino` is Trino's Hive connector."""
 
 ROW_TEXT_FOR_TRINO = "hive-views.row-text-for-trino"
+EXPLICIT_ROW_TEXT = "hive-views.explicit-row-text"
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 VIEW_DEFAULT_PREFIX = "view-default."
 """`view-default.<key>`: default of a view property for new views (Iceberg's CatalogProperties)."""
@@ -421,6 +422,16 @@ CATALOG_PROPERTIES = (
         ),
     ),
     Property(
+        keys=(EXPLICIT_ROW_TEXT,),
+        parse=truth,
+        default=False,
+        meaning=(
+            "write out in the text of a new definition's row what Hive 4 and Spark take for granted differently: the "
+            "order of NULL, and the kind of deviations ([explicit texts](hive.md#explicit-texts)). Also a view "
+            "property, which takes precedence"
+        ),
+    ),
+    Property(
         keys=(HIVE2_COMPATIBLE,),
         parse=truth,
         default=True,
@@ -617,6 +628,7 @@ class CatalogConfig(NamedTuple):
     hive2_compatible: bool
     require_engines: tuple[str, ...]
     row_text_for_trino: bool
+    explicit_row_text: bool
     view_defaults: Mapping[str, str]
     """The `view-default.` properties, without the prefix."""
     view_overrides: Mapping[str, str]
@@ -674,6 +686,7 @@ class CatalogConfig(NamedTuple):
             hive2_compatible=value_of(properties, HIVE2_COMPATIBLE),
             require_engines=required_engines(properties) or (),
             row_text_for_trino=value_of(properties, ROW_TEXT_FOR_TRINO),
+            explicit_row_text=value_of(properties, EXPLICIT_ROW_TEXT),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )
@@ -913,11 +926,26 @@ def required_engines(properties: Mapping[str, str]) -> tuple[str, ...] | None:
     return engines
 
 
-def rewrites_for_trino(config: CatalogConfig, properties: Mapping[str, str]) -> bool:
-    """Return `ROW_TEXT_FOR_TRINO` of a view with these properties, else that of its catalog."""
+class RowTextForms(NamedTuple):
+    """How the text of a view's row may be rewritten."""
+
+    explicit: bool = False
+    """Whether it says what Hive and Spark take for granted differently (see `hive_views.sql.writing.explicit`)."""
+    for_trino: bool = False
+    """Whether Trino's Hive connector shall read it, if possible (see `hive_views.sql.writing.coral`)."""
+
+
+PLAIN_ROW_TEXT = RowTextForms()
+"""The author's text with complete names."""
+
+
+def row_text_forms(config: CatalogConfig, properties: Mapping[str, str]) -> RowTextForms:
+    """Return `EXPLICIT_ROW_TEXT` and `ROW_TEXT_FOR_TRINO` of a view with these properties, else of its catalog."""
     effective = {**config.view_defaults, **properties, **config.view_overrides}
-    is_set = ROW_TEXT_FOR_TRINO in effective
-    return bool(value_of(effective, ROW_TEXT_FOR_TRINO)) if is_set else config.row_text_for_trino
+    of_catalog = {EXPLICIT_ROW_TEXT: config.explicit_row_text, ROW_TEXT_FOR_TRINO: config.row_text_for_trino}
+    return RowTextForms(
+        *(bool(value_of(effective, key)) if key in effective else default for key, default in of_catalog.items())
+    )
 
 
 def _with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:

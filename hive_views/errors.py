@@ -7,7 +7,7 @@ so code that catches `pyiceberg.exceptions` works unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from pyiceberg import exceptions as iceberg
@@ -156,17 +156,39 @@ class InvalidViewError(HiveViewsError, iceberg.ValidationError, ValueError):
 
 
 class DialectLossError(InvalidViewError):
-    """A replacement that would lose the text of a dialect (view property `replace.drop-dialect.allowed`)."""
+    """A replacement that would lose the text of a dialect.
 
-    def __init__(self, identifier: str, previous: Sequence[str], new: Sequence[str]) -> None:
+    Args:
+        identifier: The view.
+        previous: The dialects of its current version.
+        new: The dialects of the new version.
+        generated: The dialects of the current version whose texts were generated from another one.
+        is_allowed_by_property: Whether the view's property `replace.drop-dialect.allowed` could allow it. It cannot
+            where the view has generated texts, which the property is about, nor for RECOMPILE.
+    """
+
+    def __init__(
+        self,
+        identifier: str,
+        previous: Sequence[str],
+        new: Sequence[str],
+        *,
+        generated: Collection[str] = (),
+        is_allowed_by_property: bool = True,
+    ) -> None:
+        lost = [dialect for dialect in previous if dialect not in new and dialect not in generated]
+        advice = "allow the loss (may_lose_dialects=True in Python), or drop the view and create it again"
+        note = "replace.drop-dialect.allowed does not apply to this text"
+        if is_allowed_by_property:
+            advice, note = f"set replace.drop-dialect.allowed=true, {advice}", "replace.drop-dialect.allowed=false"
         super().__init__(
             identifier,
-            "Cannot replace view due to loss of view dialects (replace.drop-dialect.allowed=false): "
-            f"previous dialects: {list(previous)}, new dialects: {list(new)}. Give a text for each of them, "
-            "or allow the loss (may_lose_dialects=True)",
+            f"Cannot replace view due to loss of view dialects ({note}): it would lose the text for {', '.join(lost)}; "
+            f"previous dialects: {list(previous)}, new dialects: {list(new)}. Give a text for each of them, {advice}",
         )
         self.previous = tuple(previous)
         self.new = tuple(new)
+        self.lost = tuple(lost)
 
 
 class CyclicViewError(InvalidViewError):

@@ -26,7 +26,7 @@ from tenacity import (
 
 from hive_views.catalog.tables import TableCatalog
 from hive_views.catalog.views import HiveView
-from hive_views.config import reject_misspelled_keys, rewrites_for_trino
+from hive_views.config import reject_misspelled_keys, row_text_forms
 from hive_views.dependencies.view_changes import check_required_engines, commit_changes
 from hive_views.errors import (
     CommitFailedError,
@@ -142,7 +142,8 @@ class ViewCatalog(TableCatalog):
             column_comments: Column comments, None for a column without one.
             column_types: The types that the columns must have, None for any; they are not converted.
             summary: Additional entries of the version's summary, e.g. `engine-name`.
-            properties: The properties of the view, of which `hive-views.row-text-for-trino` changes the definition.
+            properties: The properties of the view, of which `hive-views.row-text-for-trino` and
+                `hive-views.explicit-row-text` change the definition.
 
         Returns:
             The `schema` and `version` for `create_view` or `replace_version`.
@@ -642,7 +643,7 @@ class ViewCatalog(TableCatalog):
     def _build(self, name: ViewName, query: ViewQuery, properties: Properties) -> ViewDefinition:
         from hive_views.dependencies.view_builder import Building, build_definition
 
-        building = Building(catalog_name=self.name, for_trino=rewrites_for_trino(self._config, properties))
+        building = Building(catalog_name=self.name, forms=row_text_forms(self._config, properties))
         return build_definition(self.store, name, query, building)
 
     def _reject_table(self, name: ViewName) -> None:

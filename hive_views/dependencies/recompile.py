@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from sqlglot import exp
 
-from hive_views.config import rewrites_for_trino
+from hive_views.config import row_text_forms
 from hive_views.dependencies.view_builder import Building, analyzed_schemas, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_query import Analyzer, ViewQuery, declared_columns
@@ -79,12 +79,18 @@ def recompile(
         columns=declared_columns(names, None if names is None else text.column_comments),
         analyzer=analyzer,
     )
-    building = Building(for_trino=rewrites_for_trino(store.config, loaded.metadata.properties))
+    building = Building(forms=row_text_forms(store.config, loaded.metadata.properties))
     definition = build_definition(store, name, query, building)
     version = definition.version
     if set(old_version.dialects) - old_version.generated_dialects - set(version.dialects):
         # Regardless of the view's properties: an author's text is only removed on explicit request.
-        raise DialectLossError(str(name), old_version.dialects, version.dialects)
+        raise DialectLossError(
+            str(name),
+            old_version.dialects,
+            version.dialects,
+            generated=old_version.generated_dialects,
+            is_allowed_by_property=False,
+        )
     schema = keep_spelling(definition.schema, old_schema)
     if _is_same_definition(old_version, version) and _column_shapes(old_schema) == _column_shapes(schema):
         return RecompileResult(loaded, changed=False)
@@ -163,7 +169,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         analyzer=analyzer,
         summary=encode(settings),
     )
-    building = Building(for_trino=rewrites_for_trino(store.config, loaded.metadata.properties))
+    building = Building(forms=row_text_forms(store.config, loaded.metadata.properties))
     definition = build_definition(store, name, query, building)
     current = {field.name.lower(): field.doc for field in fields}
     comments = [_adopted_comment(comment, current.get(name)) for name, _, comment in row.columns]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from hive_views.config import PLAIN_ROW_TEXT, RowTextForms
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
 from hive_views.dependencies.view_query import Analyzer, SparkKnowledge, ViewQuery
 from hive_views.errors import NoSuchViewError, SqlError
@@ -21,7 +22,7 @@ from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_o
 from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
@@ -29,7 +30,7 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
-from hive_views.sql.writing.definition import define_view, escape_variables, hive_text
+from hive_views.sql.writing.definition import define_view, escape_variables
 from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand, unknown_type_error
 
 
@@ -63,9 +64,8 @@ class Building:
     (see `hive_views.metastore.identities`)."""
     catalog_name: str | None = None
     """The name of this catalog in texts; if None, the catalogs of names are not checked."""
-    for_trino: bool = False
-    """Whether to rewrite the row's text so that Trino's Hive connector reads it, if possible (see
-    `hive_views.sql.writing.coral` and `hive_views.config.rewrites_for_trino`)."""
+    forms: RowTextForms = PLAIN_ROW_TEXT
+    """How the row's text may be rewritten."""
 
 
 def build_definition(
@@ -170,13 +170,11 @@ def build_definition_of_statement(
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
     summary = dict(summary)
-    if building.for_trino:
-        rewritten = row_text(statement.dialect, expansion, schemas, database=database, functions=functions)
-        expanded = None if rewritten is None else rewritten.sql
-        if rewritten is not None and rewritten.rules:
-            summary[ROW_TEXT_RULES] = ",".join(rewritten.rules)
-    else:
-        expanded = hive_text(statement.dialect, expansion, schemas, database=database, functions=functions)
+    rewritten = row_text(
+        statement.dialect, expansion, schemas, database=database, functions=functions, forms=building.forms
+    )
+    if rewritten is not None and rewritten.rules:
+        summary[ROW_TEXT_RULES] = ",".join(rewritten.rules)
     # Done last, because it writes UUIDs into the rows of Hive tables: nothing is written for a rejected text.
     # If a text does not name all of its sources, its lineage is unknown.
     is_known = not (named.opaque or named.files)
@@ -188,7 +186,7 @@ def build_definition_of_statement(
         default_catalog=default_catalog,
         # Iceberg's Spark catalog substitutes variables in a view's text.
         stored=escape_variables(query_definition.stored, statement.dialect),
-        expanded=expanded,
+        expanded=None if rewritten is None else rewritten.sql,
         summary={
             **summary,
             **({} if lineage is None else {LINEAGE: encode(lineage)}),

@@ -15,7 +15,7 @@ from functools import partial
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
-from hive_views.config import rewrites_for_trino
+from hive_views.config import RowTextForms, row_text_forms
 from hive_views.dependencies.view_builder import Building, ViewDefinition, build_definition, type_shape
 from hive_views.dependencies.view_query import ViewQuery, declared_columns
 from hive_views.errors import MetadataFileError, NoSuchViewError, SqlError
@@ -36,6 +36,7 @@ from hive_views.spec.metadata import GENERATED_DIALECTS, SQLViewRepresentation, 
 from hive_views.spec.session_settings import encode
 from hive_views.spec.version_texts import HIVE, LEGACY_ORIGINAL, ORIGINAL_SQL, ROW_TEXT_RULES, sql_texts
 from hive_views.sql.analysis.references import References, references
+from hive_views.sql.analysis.row_text import describe_rules
 from hive_views.sql.analysis.view_text import qualified_functions
 from hive_views.sql.parsing.errors import ParseTextError
 from hive_views.sql.parsing.parser import parse_query
@@ -286,6 +287,8 @@ class _DefinitionBuilder:
         self._analyzer = _PlannedAnalyzer(self._schema, file_columns)
         self._schemas = MetastoreSchemas(store, file_columns=self._analyzer.file_columns)
         self._expansions: dict[tuple[str, str, str], Expansion] = {}
+        self._plain_text: str | None = None
+        """The row's text without the forms that were applied to it."""
 
     def build(self) -> LegacyDefinition:
         view = self._view
@@ -318,11 +321,14 @@ class _DefinitionBuilder:
             columns=declared_columns(column_names, comments),
             analyzer=self._analyzer,
         )
-        for_trino = dialect != HIVE and rewrites_for_trino(self._store.config, {})
-        definition = build_definition(self._store, self._target, query, Building(mark=False, for_trino=for_trino))
+        forms = row_text_forms(self._store.config, {})
+        forms = RowTextForms(forms.explicit, forms.for_trino and dialect != HIVE)
+        definition = build_definition(self._store, self._target, query, Building(mark=False, forms=forms))
         rules = definition.version.summary.get(ROW_TEXT_RULES)
         if rules is not None:
-            self._changes.append(f"the row's text is rewritten for Trino's Hive connector ({rules})")
+            self._changes += describe_rules(rules)
+            plain = build_definition(self._store, self._target, query, Building(mark=False))
+            self._plain_text = sql_texts(plain.version).get(HIVE)
         return definition
 
     def _columns(self) -> Schema:
@@ -441,7 +447,7 @@ class _DefinitionBuilder:
     def _with_hive_texts(self, definition: ViewDefinition) -> ViewDefinition:
         """Keep the original text as the typed text if it can be shown to mean the same as the expanded text."""
         view = self._view
-        expanded = sql_texts(definition.version)[HIVE]
+        expanded = self._plain_text or sql_texts(definition.version)[HIVE]
         if expanded != view.sql and not view.repairs:
             self._changes.append("the expanded text is repaired, e.g. columns without a name get one")
         if view.original is None:

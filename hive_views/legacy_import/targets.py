@@ -257,6 +257,7 @@ def store_of_target(
         session_catalog_serves_iceberg=False,
         require_engines=(),
         row_text_for_trino=False,
+        explicit_row_text=False,
         view_defaults={},
         view_overrides={},
     )

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hive_views.config import REQUIRE_ENGINES, REWRITE_QUERIES, ROW_TEXT_FOR_TRINO
+from hive_views.config import EXPLICIT_ROW_TEXT, REQUIRE_ENGINES, REWRITE_QUERIES, ROW_TEXT_FOR_TRINO
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.materialized.layouts.layout import DEFAULT_MERGE_MODE, MERGE_MODE, STAGED_WRITES, Layout
@@ -315,7 +315,7 @@ MATERIALIZED_SETTINGS = (
 
 _SETTING = {item.keys[0]: item for item in MATERIALIZED_SETTINGS}
 
-SETTINGS = frozenset({*_SETTING, REQUIRE_ENGINES, ROW_TEXT_FOR_TRINO})
+SETTINGS = frozenset({*_SETTING, REQUIRE_ENGINES, ROW_TEXT_FOR_TRINO, EXPLICIT_ROW_TEXT})
 """The view properties with the prefix `hive-views.` that users set; all but two are for materialized views."""
 
 _NAMES = ", ".join(sorted(SETTINGS))

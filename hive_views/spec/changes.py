@@ -247,7 +247,13 @@ class _MetadataBuilder:
         if self._may_lose_dialects or (allowed and not generated):
             return
         if not set(previous.dialects) - generated <= set(new.dialects):
-            raise DialectLossError(self._identifier, previous.dialects, new.dialects)
+            raise DialectLossError(
+                self._identifier,
+                previous.dialects,
+                new.dialects,
+                generated=generated,
+                is_allowed_by_property=not generated,
+            )
 
     def _add_version(self, change: AddVersion) -> int:
         schema = self._schema(change.schema)

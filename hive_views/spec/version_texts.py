@@ -25,7 +25,7 @@ PARTITIONED_ON = "hive-views.partitioned-on"
 """Summary key: the columns of PARTITIONED ON (HIVE-1941) as a JSON list, which may be empty."""
 
 ROW_TEXT_RULES = "hive-views.row-text-rules"
-"""Summary key: the comma-separated rules that rewrote the text of the row for Trino's Hive connector."""
+"""Summary key: the comma-separated rules that rewrote the text of the row (`hive_views.sql.analysis.row_text`)."""
 
 HIVE = "hive"
 """The dialect of the text in the metastore row."""

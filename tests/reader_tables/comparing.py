@@ -17,6 +17,7 @@ _TEXTS = ("string", "varchar", "char", "binary")
 _COLUMN = re.compile(r"(?<![\w.'])([a-z]{1,2}[23]?)(?![\w('])")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.0")
 _BEYOND = re.compile(r"\+?\d{5}-\d\d-\d\d")
+_BETWEEN_ENTRIES = re.compile(r"[{},]")
 _CAST = re.compile(r"^CAST\((.*) AS (?:\w+(?:\(.*\))?)\)$")
 
 _NOT_FINITE = "NaN and infinite numbers"
@@ -37,6 +38,8 @@ RARE = {
     "'9999-12-31 00:00:00'": "dates of the year 9999",
 }
 """What users call the values that rarely occur, without their casts."""
+_CAST_TO_INTEGER = re.compile(r"CAST\(.* AS (?:int|bigint)\)|(?:int|bigint)\(.*\)", re.IGNORECASE)
+_FRAME = re.compile(r"\bROWS BETWEEN\b")
 _DIGITS_OF_DOUBLE = Decimal("1e-13")
 _SMALLEST = Decimal("1e-280")
 
@@ -101,8 +104,12 @@ def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -
     values: set[str] = set()
     for difference in verdict.differences:
         rare = sorted(filter(None, (RARE.get(_value(name, difference.row)) for name in names)))
+        if _CAST_TO_INTEGER.fullmatch(text) and _is_beyond_integers(names, difference):
+            rare = [RARE["1e300"]]
         if kind in ("double", "float") and _is_last_digit(difference):
             rare = [LAST_DIGIT]
+        if kind in ("double", "float") and _FRAME.search(text) and _is_not_finite(difference):
+            rare = [_NOT_FINITE]  # Hive subtracts what leaves the frame
         if not rare:
             return verdict
         if not values.intersection(rare):
@@ -110,9 +117,21 @@ def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -
     return Verdict(Outcome.SOME_VALUES, verdict.error, verdict.differences, frozenset(values))
 
 
+def _is_beyond_integers(names: Sequence[str], difference: Difference) -> bool:
+    """Return whether a cast of a number differs by NULL, which Hive returns for a number beyond the range."""
+    is_exact = all(COLUMNS[name].type.startswith(("decimal", "int", "bigint")) for name in names)
+    return is_exact and (difference.author == "NULL") != (difference.reader == "NULL")
+
+
+def _is_not_finite(difference: Difference) -> bool:
+    """Return whether one of two values is NaN or infinite."""
+    values = {side.rpartition("\t")[2] for side in (difference.author, difference.reader)}
+    return bool(values & {"NaN", "Infinity", "-Infinity"})
+
+
 def _is_last_digit(difference: Difference) -> bool:
     try:
-        one, two = Decimal(difference.author), Decimal(difference.reader)
+        one, two = (Decimal(side.rpartition("\t")[2]) for side in (difference.author, difference.reader))
     except InvalidOperation:
         return False
     if not (one.is_finite() and two.is_finite()):
@@ -150,16 +169,37 @@ def normal(printed: str, kind: str) -> object:
     """Return a printed value so that equal values are equal: a number without the zeros at the end of its fraction."""
     if kind.startswith(_TEXTS):
         return printed
-    if printed[:1] in "[{":
-        try:
-            return json.loads(printed, parse_float=Decimal, object_pairs_hook=lambda pairs: sorted(map(str, pairs)))
-        except ValueError:
-            return printed
+    if printed.startswith(("[", "{")):
+        return _normal_nested(printed)
     try:
         number = Decimal(printed)
     except InvalidOperation:
         return _TIME.sub(r"\1", printed).removeprefix("+")
     return printed if not number.is_finite() or (number == 0 and printed.startswith("-")) else str(number.normalize())
+
+
+def _normal_nested(printed: str) -> str:
+    """Return a printed array, map or struct without quotes: only Hive prints them around dates, and escapes them."""
+    printed = printed.replace('\\"', '"')
+    try:
+        plain = _rendered(json.loads(printed, parse_float=Decimal, parse_int=Decimal, object_pairs_hook=_Pairs))
+    except ValueError:  # a text in it has a quote, or Spark has printed a date
+        plain = _TIME.sub(r"\1", printed.replace('"', ""))
+    return ",".join(sorted(_BETWEEN_ENTRIES.split(plain))) if printed.startswith("{") else plain
+
+
+class _Pairs(list[tuple[str, object]]):
+    """The entries of a map or a struct."""
+
+
+def _rendered(value: object) -> str:
+    if isinstance(value, _Pairs):
+        return f"{{{','.join(sorted(f'{name}:{_rendered(item)}' for name, item in value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_rendered, value))}]"
+    if isinstance(value, Decimal):
+        return str(value.normalize())
+    return _TIME.sub(r"\1", str(value)) if isinstance(value, str) else json.dumps(value)
 
 
 def example(expression: str, verdict: Verdict) -> tuple[str, str, str] | None:

@@ -133,9 +133,11 @@ def _is_measured(signature: str, listed: Iterable[Question], variable: Container
         return False
     is_literal = (
         "constant" in signature
-        or "'" in signature
-        or "number of FLOAT" in signature
-        or signature.partition("(")[0] in LITERALS_DECIDE
+        or "not 0" in signature
+        or signature.startswith("over(")
+        or "interval" in signature
+        or _CLASS.search(signature) is not None
+        or signature.partition("(")[0] in (*LITERALS_DECIDE, "map")
         or "void" in signature
     )
     return is_literal or _name_and_count(signature) not in variable or any(map(_has_columns_only, listed))
@@ -161,6 +163,11 @@ def _evidence(
             if len(others) == 1:
                 evidence[others[0]].append(question)
                 break
+        else:
+            if question.verdict.outcome is None and not others:  # they are equal, and so are they together
+                for item in question.signatures:
+                    if item not in by_pattern:
+                        evidence[item].append(question)
     return evidence
 
 

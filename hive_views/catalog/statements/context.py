@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hive_views.config import rewrites_for_trino
+from hive_views.config import PLAIN_ROW_TEXT, row_text_forms
 from hive_views.dependencies.view_builder import Building, ViewDefinition, build_definition_of_statement
 from hive_views.dependencies.view_query import Analyzer
 from hive_views.errors import InvalidIdentifierError, SqlError
@@ -100,7 +100,7 @@ class StatementContext:
             summary=self.summary,
             building=Building(
                 catalog_name=self.catalog.name,
-                for_trino=properties is not None and rewrites_for_trino(self.catalog.store.config, properties),
+                forms=PLAIN_ROW_TEXT if properties is None else row_text_forms(self.catalog.store.config, properties),
             ),
         )
 

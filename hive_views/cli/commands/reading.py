@@ -712,7 +712,7 @@ def _print_texts(details: ViewDetails) -> None:
     expanded = details.row.expanded_text if version.current else version.expanded_text
     origin = "in the metastore's row" if version.current else "of this version"
     rules = version.summary.get(ROW_TEXT_RULES)
-    rewritten = f", rewritten for Trino ({rules})" if rules else ""
+    rewritten = f", rewritten ({rules})" if rules else ""
     texts = [
         ("Text as typed", f"viewOriginalText {origin}", original),
         ("Text for Hive and plain Spark", f"viewExpandedText {origin}{rewritten}", expanded),

@@ -5,6 +5,7 @@ Athena's rows declare the view's columns, and have none of Trino's parameters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from hive_views.metastore.trino_encoding import FLAG, decode, is_encoded, is_mat
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.names import hive_name_of_trino
 
+_SIZED_TEXT = re.compile(r"\b(?:varchar\s*\(|char\b)", re.IGNORECASE)
+"""A text of a certain length, which Iceberg does not have."""
 _STORAGE = ("storage_schema", "storage_table", "metadata_location")
 
 
@@ -97,7 +100,7 @@ def _check_texts(document: Mapping[str, Any], keys: Iterable[str]) -> None:
 
 def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> LegacyView:
     problem = None
-    columns = []
+    columns, notes = [], []
     _check_texts(document, ("originalSql", "catalog", "comment", "owner"))
     for column in document["columns"]:
         _check_texts(column, ("name", "type", "comment"))
@@ -108,6 +111,8 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
             text = f"column {column['name']} is of Trino's type {type_text}: {error}"
             problem = problem or Problem(Reason.TYPE, text)
         columns.append(LegacyColumn(column["name"], type_text, column.get("comment") or None))
+        if problem is None and _SIZED_TEXT.search(column["type"]):
+            notes.append(f"column {column['name']}: {column['type']} becomes {type_text}")
     if not document["originalSql"].strip():
         problem = Problem(Reason.NO_TEXT, f"the JSON of {row.name} has an empty originalSql")
     keys = ("gracePeriod", "whenStaleBehavior")
@@ -127,4 +132,5 @@ def _view(row: Row, document: Mapping[str, Any], *, is_materialized: bool) -> Le
         materialized=is_materialized,
         storage=storage if is_materialized else {},
         problem=problem,
+        notes=tuple(notes),
     )

@@ -14,17 +14,35 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from hive_views.sql.analysis.conditions import bare_operands, conditions_over_lateral_views, inequalities
 from hive_views.sql.analysis.literals import (
-    argument_literal,
+    argument_literals,
     compared_literal,
+    has_time,
     is_date,
     is_never_null,
+    is_plain_format,
+    is_plain_regex,
     is_timestamp,
+)
+from hive_views.sql.analysis.operands import (
+    LENGTHS,
+    computing,
+    has_nonzero_divisor,
+    is_collected,
+    is_collected_without_order,
+    is_later_element,
+    is_nonzero,
+    is_null_for_zero,
+    is_position,
+    is_quotient,
+    is_under_choice,
+    spelled,
+    values_of_choice,
 )
 from hive_views.sql.parsing.syntax_tree import (
     ADDED_BY_THE_PARSER,
     child_expressions,
-    conjuncts,
     first_offsets_of,
     function_token,
     interval_unit,
@@ -34,6 +52,7 @@ from hive_views.sql.parsing.syntax_tree import (
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.types.hive_types import INTEGERS, as_decimal, base, decimal
+from hive_views.sql.types.hive_types import arguments as type_arguments
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,9 @@ class Construct:
 _MOST_DIGITS = 37
 """The most digits of a decimal; one less than 38, since Spark gives BIGINT 20 digits and Hive 19."""
 
+GROUPING_ID = "grouping__id"
+"""The column of ROLLUP, CUBE and GROUPING SETS whose value says which keys are grouped."""
+
 UNKNOWN = "?"
 """The type of an operand whose type is unknown."""
 
@@ -56,6 +78,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "=",
     exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<=>",
     exp.LT: "<",
     exp.LTE: "<",
     exp.GT: "<",
@@ -82,7 +105,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 }
 """Operators whose operands are nodes of the tree. `<>` differs from `=` only by NOT, and so on."""
 
-_COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+_COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 """Operators that compare their operands with each other."""
 
 _SILENT = (
@@ -98,8 +121,10 @@ _SILENT = (
         exp.From,
         exp.Group,
     ),
-    *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.Select, exp.Star),
+    *(exp.Having, exp.Identifier, exp.Literal, exp.Null, exp.Order, exp.Paren, exp.PropertyEQ, exp.Select, exp.Star),
     *(exp.TableAlias, exp.Tuple, exp.Var, exp.Where, exp.With),
+    *(exp.Cluster, exp.Distribute, exp.Sort, exp.Cube, exp.GroupingSets, exp.Rollup),
+    *(exp.JSONPath, exp.JSONPathKey, exp.JSONPathRoot, exp.JSONPathSubscript),
 )
 """Nodes without an answer of their own: what is in them has one, or the node around them."""
 
@@ -107,8 +132,8 @@ _SILENT = (
 LITERALS_DECIDE = frozenset(
     """
     concat_ws conv date_add date_format date_sub date_trunc decode elt extract field floor format_number
-    from_utc_timestamp lpad next_day regexp_extract regexp_replace rpad split substr substring substring_index
-    to_utc_timestamp translate trunc
+    from_utc_timestamp get_json_object lpad next_day regexp_extract regexp_replace rpad sha2 split substr substring
+    substring_index to_utc_timestamp translate trunc
     """.split()
 )
 """Functions whose literals are a part of the signature."""
@@ -159,9 +184,9 @@ class _Reader:
             if any(map(_is_array_of_texts, types)):
                 yield Construct("column(array of texts)", 0)
         compared: set[int] = set()
-        """Where literals are that only a comparison has: their scale changes no row."""
+        """Where literals are that a comparison has, or that get the type of others: their scale changes no row."""
         for node in self._tree.walk():
-            if isinstance(node, exp.Literal) and _is_compared(node):
+            if isinstance(node, exp.Literal) and (_is_compared(node) or self._has_no_own_scale(node)):
                 compared.add(self._starts.get(id(node), -1))
             for signature in self._signatures(node):
                 yield Construct(signature, self._starts.get(id(node), 0))
@@ -204,10 +229,12 @@ class _Reader:
 
     def _signatures(self, node: exp.Expr) -> Iterator[str]:
         kind = type(node)
-        yield from _bare_operands(node)
+        yield from bare_operands(node)
         if kind is exp.Column:
             if node.name.lower() in _VIRTUAL_COLUMNS:
                 yield "a virtual column"
+            if node.name.lower() == GROUPING_ID:
+                yield GROUPING_ID
             is_output = isinstance(node.parent, (exp.Select, exp.Alias))
             if _is_array_of_texts(self._full_type(node)):
                 yield "column(array of texts)"
@@ -233,17 +260,22 @@ class _Reader:
                 yield from self._group(node)
             elif kind in (exp.Where, exp.Having):
                 yield from self._condition(node.this)
-                yield from _conditions_over_lateral_views(node)
+                yield from conditions_over_lateral_views(node)
             if kind is exp.Having and node.parent is not None and not node.parent.args.get("group"):
                 yield "having without group by"
-            elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition)):
+            elif kind is exp.Tuple and not isinstance(node.parent, (exp.Group, exp.Partition, *_OF_TUPLES)):
                 yield "tuple"
         elif isinstance(node, exp.Join):
             yield from self._join(node)
         elif kind is exp.Lateral:
-            yield f"lateral view {'outer ' if node.args.get('outer') else ''}{_name_of(node.this)}"
+            is_written = isinstance(node.this, exp.Inline) and isinstance(node.this.this, exp.Array)
+            outer, of_array = "outer " if node.args.get("outer") else "", " of array()" if is_written else ""
+            yield f"lateral view {outer}{_name_of(node.this)}{of_array}"
+        elif kind in (exp.Any, exp.All) and isinstance(node.parent, exp.Like):
+            return  # a part of the operator
         elif isinstance(node, exp.Window):
-            yield self._window(node)
+            if not isinstance(node.this, exp.Identifier):  # a definition in the clause WINDOW
+                yield self._window(node)
         elif kind is exp.Ordered:
             return  # reported with the LIMIT or the window
         elif kind in (exp.Limit, exp.Offset, exp.Fetch):
@@ -252,7 +284,7 @@ class _Reader:
             return  # reported with the window; hints are found in the tokens
         elif kind is exp.Exists:
             yield "exists"
-            yield from _inequalities(node.this)
+            yield from inequalities(node.this)
         elif kind is exp.In:
             yield from self._in(node)
         elif kind is exp.Is:
@@ -262,7 +294,7 @@ class _Reader:
                 if isinstance(right, exp.Null)
                 else f"is true({self._type(node.this)})"
             )
-            if isinstance(right, exp.Null) and any(map(_is_quotient, node.this.walk())):
+            if isinstance(right, exp.Null) and any(map(is_quotient, node.this.walk())):
                 yield "is null(quotient)"
         elif isinstance(node, exp.Cast):
             yield self._cast(node)
@@ -315,6 +347,18 @@ class _Reader:
             return base(next(iter(full), "void"))
         return f"different: {','.join(sorted(full))}"
 
+    def _has_no_own_scale(self, literal: exp.Literal) -> bool:
+        """Return whether a number becomes a DOUBLE, or is a value of a choice that another value's DECIMAL holds."""
+        around = computing(literal)
+        if around is None or self._type(around) == "double":
+            return around is not None
+        whole, _, fraction = literal.name.partition(".")
+        values = () if isinstance(around, exp.Binary) else values_of_choice(around)
+        sizes = [
+            size for item in values if item is not literal and (size := decimal(self._full_type(item))) is not None
+        ]
+        return any(size[1] >= len(fraction) and size[0] - size[1] >= len(whole) for size in sizes)
+
     def _digits(self, node: exp.Expr) -> int:
         """Return the digits of a decimal; 0 for another type."""
         size = decimal(self._full_type(node))
@@ -347,6 +391,9 @@ class _Reader:
 
     def _operator(self, node: exp.Expr) -> Iterator[str]:
         name = _OPERATORS[type(node)]
+        if name == "like" and isinstance(node.expression, (exp.Any, exp.All)):
+            yield from self._like_any(node)
+            return
         if name == "negative" and isinstance(node.this, exp.Literal):
             return
         if _is_negated_literal(node):
@@ -354,13 +401,15 @@ class _Reader:
         operands = [item for value in node.args.values() for item in child_expressions(value)]
         types = self._compared(operands) if isinstance(node, _COMPARED) else self._types(operands)
         if name in ("/", "%", "div"):
-            divisor = "by constant" if _is_nonzero(node.expression) else "by value"
+            divisor = "by constant" if is_nonzero(node.expression) else "by value"
+            if divisor == "by value" and has_nonzero_divisor(node):
+                divisor = "by a number that is not 0"
             yield f"{name} {divisor}({types})"
-            if divisor == "by value" and _is_under_choice(node):
+            if divisor == "by value" and is_under_choice(node):
                 yield "quotient in a condition"
-            elif divisor == "by value" and not _is_null_for_zero(node.expression):
+            elif divisor == "by value" and not is_null_for_zero(node.expression):
                 yield f"quotient by a possible 0{'' if _is_output(node) else ' in a subquery'}"
-        elif name in ("+", "-") and isinstance(node.this, _LENGTHS) and isinstance(node.expression, exp.Literal):
+        elif name in ("+", "-") and isinstance(node.this, LENGTHS) and isinstance(node.expression, exp.Literal):
             yield f"{name} of a length({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
@@ -368,11 +417,18 @@ class _Reader:
             yield f"between constants({types})"
         elif name == "||":
             yield f"||({','.join(map(self._type_in_text, operands))})"
+        elif name in ("+", "-") and types == "date,int" and isinstance(node.expression, exp.Literal):
+            yield f"{name}(date,n)"
         else:
             yield f"{name}({types})"
         if name in ("like", "rlike"):
-            pattern = node.expression
-            yield f"{name} pattern({pattern.sql('hive') if isinstance(pattern, exp.Literal) else 'value'})"
+            yield f"{name} pattern({_pattern(name, node.expression)})"
+
+    def _like_any(self, node: exp.Expr) -> Iterator[str]:
+        patterns = child_expressions(unwrapped(node.expression.this).args.get("expressions"))
+        for pattern in patterns or (unwrapped(node.expression.this),):
+            yield f"like {node.expression.key}({self._type(node.this)},{self._type(pattern)})"
+            yield f"like pattern({_pattern('like', pattern)})"
 
     def _in(self, node: exp.Expr) -> Iterator[str]:
         query = node.args.get("query")
@@ -389,7 +445,7 @@ class _Reader:
         is_filter = _is_conjunct(node.parent if negated else node)
         where = "" if is_filter and not negated else " not" if negated else " value"
         yield f"in query{where}({self._type(node.this)},{kind})"
-        yield from _inequalities(inner)
+        yield from inequalities(inner)
 
     def _cast(self, node: exp.Cast) -> str:
         target = self._type(node)
@@ -445,13 +501,26 @@ class _Reader:
             # The parser keeps no position; `function_token` is that of a call inside, as in `initcap(trim(x))`.
             name = _NAMES_WITHOUT_POSITION.get(type(node)) or node.sql_name().lower()
         arguments = [without_additions(item) for value in node.args.values() for item in child_expressions(value)]
+        if isinstance(node, exp.JSONExtractScalar) and isinstance(node.expression, exp.JSONPath):
+            arguments = [node.this, exp.Literal.string("".join(self._strings_of(at)[-1:])[1:-1])]
         values = [item for item in arguments if not isinstance(item, exp.Var)]
         distinct = "distinct " if any(isinstance(item, exp.Distinct) for item in arguments) else ""
         flat = [inner for item in values for inner in (item.expressions if isinstance(item, exp.Distinct) else [item])]
+        if isinstance(node, exp.Array) and isinstance(node.parent, exp.VarMap):
+            return  # the keys or the values of a map
+        if isinstance(node, exp.VarMap):
+            yield f"{name}({','.join(self._shared(node.args[part].expressions) for part in ('keys', 'values'))})"
+            return
+        if name == "named_struct":
+            yield from (f"named_struct({self._type(getattr(item, 'expression', item))})" for item in flat)
+            return
+        if is_collected_without_order(node) and not distinct and len(flat) == 1:
+            yield f"{name} without order({self._type(flat[0])})"
+            return
         if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
             types = self._shared(flat)
             yield f"{name}({types})"
-            if name in ("coalesce", "nvl") and any(_is_quotient(inner) for item in flat for inner in item.walk()):
+            if name in ("coalesce", "nvl") and any(is_quotient(inner) for item in flat for inner in item.walk()):
                 yield "coalesce of a quotient"
             return
         if name in _OF_WINDOWS and node.find_ancestor(exp.Window) is not None:
@@ -459,34 +528,73 @@ class _Reader:
         if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
             yield "a generator in the SELECT list"
             return
+        if name == "inline":
+            return  # a part of the signature of LATERAL VIEW
         if name == "avg" and flat and isinstance(flat[0], exp.Cast) and self._type(flat[0].this) in INTEGERS:
             yield f"avg({self._type(flat[0].this)} as {self._type(flat[0])})"
             return
         if name in ("sum", "avg") and len(flat) == 1 and self._digits(flat[0]) > _MOST_DIGITS - 10:
             yield f"{name} beyond 38 digits"
             return
-        if name == "date_format" and flat:
-            formats = (self._text.raw(inner) for inner in range(at + 2, self._text.match.get(at + 1, at)))
-            yield f"date_format({self._type(flat[0])},{','.join(raw for raw in formats if raw[0] in _QUOTES)})"
+        if name in ("date_format", "from_unixtime", "unix_timestamp") and flat and len(self._strings_of(at)) == 1:
+            yield f"{name}({self._type(flat[0])},{self._written_format(name, at)})"
             return
         if name == "round" and flat and self._digits(flat[0]) and _is_within_scale(flat, self._full_type(flat[0])):
             yield "round(decimal) to fewer digits"
             return
-        if name == "sort_array" and len(arguments) > 1:
-            yield "sort_array with order"
+        if isinstance(node, exp.ArraySort):
+            elements = base((*type_arguments(self._full_type(node.this)), self._full_type(node.this))[0])
+            yield "sort_array with order" if node.args.get("asc") is not None else f"{name}(array of {elements})"
+            return
+        if name == "concat_ws" and len(flat) > 1:
+            yield from self._concat_ws(flat)
+            return
+        if name == "count" and distinct and len(flat) > 1:
+            yield from (f"count(distinct several: {self._type(item)})" for item in flat)
+            return
+        if isinstance(node, exp.Trim) and node.args.get("position"):
+            yield f"trim {str(node.args['position']).lower()} from({self._types(flat)})"
             return
         if name == "size" and len(flat) == 1 and is_never_null(flat[0]):
             yield f"size(not null {self._type(flat[0])})"
             return
+        kind = self._type_in_text if name in ("concat", "||") else self._type
         if name in LITERALS_DECIDE:
-            types = ",".join(argument_literal(name, item) or self._literal_or_type(item) for item in flat)
-        else:
-            kind = self._type_in_text if name in ("concat", "||") else self._type
-            types = ",".join(
-                "*" if isinstance(item, exp.Star) else argument_literal(name, item) or kind(item) for item in flat
-            )
+            kind = self._literal_or_type
+        is_part = name in ("substr", "substring")
+        literals = argument_literals(name, flat)
+        types = ",".join(
+            "*"
+            if isinstance(item, exp.Star)
+            else "position"
+            if is_part and number and is_position(item)
+            else literal or kind(item)
+            for number, (item, literal) in enumerate(zip(flat, literals, strict=False))
+        )
+        if name == "split" and is_later_element(node):
+            name = "later element of split"
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
+
+    def _written_format(self, name: str, at: int) -> str:
+        """Return the format in the call whose name is the token `at`, or its class if the call prints."""
+        (raw,) = self._strings_of(at)
+        if name == "unix_timestamp" or not is_plain_format(raw[1:-1]):
+            return raw
+        return "'fields'" if has_time(raw) else "'fields of dates'"
+
+    def _strings_of(self, at: int) -> list[str]:
+        """Return the strings among the arguments of the call whose name is the token `at`, as they are written."""
+        inside = range(at + 2, self._text.match.get(at + 1, at))
+        own = (inner for inner in inside if self._text.enclosing[inner] == self._text.enclosing[at + 2])
+        return [self._text.raw(inner) for inner in own if self._text.raw(inner)[0] in _QUOTES]
+
+    def _concat_ws(self, values: list[exp.Expr]) -> Iterator[str]:
+        """Yield concat_ws by its separator and each value: their number does not matter."""
+        (separator, *_) = argument_literals("concat_ws", values)
+        for item in values[1:]:
+            kind = "collected texts" if is_collected(item) else self._type(item)
+            yield f"concat_ws({separator or self._literal_or_type(values[0])},{kind})"
 
     def _literal_or_type(self, node: exp.Expr) -> str:
         is_literal = isinstance(node, (exp.Literal, exp.Neg)) or _is_negated_literal(node)
@@ -524,7 +632,7 @@ class _Reader:
                     isinstance(inner, exp.Select) and not inner.args.get("group") and len(inner.selects) == 1
                 ) and isinstance(unwrapped(inner.selects[0]), exp.AggFunc)
                 yield "scalar subquery of an aggregate" if aggregated else "scalar subquery"
-                yield from _inequalities(inner)
+                yield from inequalities(inner)
             if node.args.get("pivots"):
                 yield "pivot"
             return
@@ -543,11 +651,14 @@ class _Reader:
 
     def _group(self, node: exp.Expr) -> Iterator[str]:
         for item in node.expressions:
-            if not isinstance(unwrapped(item), exp.Literal):
+            if isinstance(item, _SETS):
+                yield _grouping_sets(node)
+                yield from (f"group by({self._type(key)})" for key in item.find_all(exp.Column))
+            elif not isinstance(unwrapped(item), exp.Literal):
                 yield f"group by({self._type(item)})"
         for clause in ("rollup", "cube", "grouping_sets", "all", "totals"):
             if node.args.get(clause):
-                yield "grouping sets"
+                yield _grouping_sets(node)
 
     def _join(self, node: exp.Join) -> Iterator[str]:
         side, kind = node.side.lower(), node.kind.lower()
@@ -567,12 +678,21 @@ class _Reader:
         elif name in _OF_WINDOWS:
             arguments = [item for value in function.args.values() for item in child_expressions(value)]
             name += f"({self._types(arguments)})"
-        order = node.args.get("order")
-        frame = "; frame" if node.args.get("spec") is not None else ""
+        defined = self._definition(node)
+        order = node.args.get("order") or defined.args.get("order")
+        frame = "; frame" if (node.args.get("spec") or defined.args.get("spec")) is not None else ""
+        if frame and name not in _OF_WINDOWS and (kind := self._type(function.this)) not in _EXACT:
+            name += f" of {kind}"
         if order is None:
             return f"over({name}{frame})"
         placed = self._nulls(order.expressions, node.find_ancestor(exp.Select), has_aliases=False)
         return f"over({name}; order: {placed}{frame})"
+
+    def _definition(self, node: exp.Window) -> exp.Expr:
+        """Return the window that `OVER name` names; otherwise the window itself."""
+        select = node.find_ancestor(exp.Select)
+        named = [] if select is None or not node.args.get("alias") else select.args.get("windows") or []
+        return next((item for item in named if item.name.lower() == node.alias.lower()), node)
 
     def _nulls(self, items: Iterable[exp.Expr], select: exp.Expr | None, *, has_aliases: bool) -> str:
         """Return whether an order says where NULL is, or has no NULL."""
@@ -618,8 +738,8 @@ class _Reader:
             return False
         if any(self._type(item.this) not in _ORDERED for item in items):
             return False
-        keys = {_written(item.this) for item in items}
-        columns = [(item.alias.lower(), _written(unwrapped(item.unalias()))) for item in query.selects]
+        keys = {spelled(item.this) for item in items}
+        columns = [(item.alias_or_name.lower(), spelled(unwrapped(item.unalias()))) for item in query.selects]
         ordered = keys | {written for alias, written in columns if alias in keys}
         if all(written in ordered or alias in ordered for alias, written in columns):
             return True
@@ -628,16 +748,11 @@ class _Reader:
         has_sets = group is not None and any(
             group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "all")
         )
-        return bool(grouped) and not has_sets and all(_written(item) in ordered for item in grouped)
+        return bool(grouped) and not has_sets and all(spelled(item) in ordered for item in grouped)
 
 
 _ORDERED = frozenset({*INTEGERS, "decimal", "string", "varchar", "boolean", "date", "timestamp"})
 """Types that both engines order alike, apart from NULL."""
-
-
-def _written(node: exp.Expr) -> str:
-    """Return an expression in one spelling."""
-    return unwrapped(node).sql("hive").lower().replace("`", "")
 
 
 def _is_output(node: exp.Expr) -> bool:
@@ -660,16 +775,11 @@ def _is_output(node: exp.Expr) -> bool:
     )
 
 
-def _is_null_for_zero(node: exp.Expr) -> bool:
-    """Return whether a divisor is written as `nullif(x, 0)`, so that it is never 0."""
-    node = unwrapped(node)
-    zero = node.expression if isinstance(node, exp.Nullif) else None
-    return isinstance(zero, exp.Literal) and zero.is_number and float(zero.name) == 0
-
-
 def _is_array_of_texts(kind: str) -> bool:
     return kind.startswith(("array<string", "array<varchar", "array<char"))
 
+
+_EXACT = frozenset({*INTEGERS, "decimal"})
 
 _VIRTUAL_COLUMNS = frozenset(
     """
@@ -686,6 +796,27 @@ _PLAIN = frozenset(
 
 
 _QUOTES = ("'", '"')
+_SETS = (exp.Cube, exp.GroupingSets, exp.Rollup)
+_OF_TUPLES = (*_SETS, exp.Any, exp.All)
+
+
+def _grouping_sets(group: exp.Expr) -> str:
+    """Return the signature of ROLLUP, CUBE or GROUPING SETS: whether a key may be constant."""
+    select = group.parent
+    sources = [] if select is None else [source.this for source in select.find_all(exp.From, exp.Join)]
+    defined = {cte.alias.lower() for cte in group.root().find_all(exp.CTE)}
+    is_simple = all(isinstance(source, exp.Table) and source.name.lower() not in defined for source in sources)
+    keys = {column.name.lower() for column in group.find_all(exp.Column)}
+    conditions = () if select is None else select.find_all(exp.EQ, exp.NullSafeEQ, exp.In)
+    compared = {column.name.lower() for item in conditions for column in item.find_all(exp.Column)}
+    return "grouping sets" if is_simple and not keys & compared else "grouping sets; constant"
+
+
+def _pattern(operator: str, pattern: exp.Expr) -> str:
+    """Return the pattern of LIKE or RLIKE, or its class."""
+    if not isinstance(pattern, exp.Literal):
+        return "value"
+    return "'regex'" if operator == "rlike" and is_plain_regex(pattern.name) else pattern.sql("hive")
 
 
 def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
@@ -697,9 +828,6 @@ def _is_within_scale(arguments: list[exp.Expr], kind: str) -> bool:
         isinstance(digits[0], exp.Literal) and digits[0].name.isdecimal() and int(digits[0].name) <= size[1]
     )
 
-
-_LENGTHS = (exp.Length, exp.StrPosition)
-"""Functions whose results are small, so that a literal added to them does not overflow."""
 
 _NAMES_WITHOUT_POSITION: dict[type[exp.Expr], str] = {
     exp.Quantile: "percentile",
@@ -733,26 +861,6 @@ def _is_constant(node: exp.Expr) -> bool:
     while isinstance(node, (exp.Neg, exp.Paren, exp.Cast)):
         node = node.this
     return isinstance(node, exp.Literal)
-
-
-def _is_nonzero(node: exp.Expr) -> bool:
-    node = unwrapped(node)
-    while isinstance(node, (exp.Neg, exp.Paren)):
-        node = node.this
-    return isinstance(node, exp.Literal) and not node.is_string and float(node.this) != 0
-
-
-def _is_quotient(node: exp.Expr) -> bool:
-    return isinstance(node, (exp.Div, exp.Mod, exp.IntDiv)) and not _is_nonzero(node.expression)
-
-
-_CHOICES = (exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Having, exp.Where, exp.Not)
-
-
-def _is_under_choice(node: exp.Expr) -> bool:
-    return node.find_ancestor(*_CHOICES, exp.Select) is not None and not isinstance(
-        node.find_ancestor(*_CHOICES, exp.Select), exp.Select
-    )
 
 
 def _is_conjunct(node: exp.Expr | None) -> bool:
@@ -793,71 +901,3 @@ def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
 
 _EXACT_DIGITS = 15
 """The most digits that DOUBLE has for each decimal number."""
-
-
-_SUMS = (exp.Add, exp.Sub, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-_COMPARISONS = (
-    *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike),
-    *(exp.In, exp.Between, exp.Is),
-)
-
-
-def _bare_operands(node: exp.Expr) -> Iterator[str]:
-    """Yield a signature for operators without parentheses to which the engines give different precedence."""
-    kind = type(node)
-    if kind is not exp.DPipe and kind not in _SUMS and kind not in _COMPARISONS:
-        return
-    names = ("this", "expression", "low", "high")
-    operands = [operand for name in names if isinstance(operand := node.args.get(name), exp.Expr)]
-    if kind in _COMPARISONS:
-        if any(isinstance(operand, (*_COMPARISONS, exp.Not)) for operand in operands):
-            yield "comparison of a comparison without parentheses"
-    elif any(isinstance(item, _SUMS if kind is exp.DPipe else exp.DPipe) for item in operands):
-        yield "|| with a sum without parentheses"
-
-
-def _conditions_over_lateral_views(where: exp.Expr) -> Iterator[str]:
-    """Yield a signature if a condition has columns of a LATERAL VIEW and of what is in front of it."""
-    laterals = [] if where.parent is None else where.parent.args.get("laterals") or []
-    aliases = {lateral.alias_or_name.lower() for lateral in laterals}
-    columns = {column.lower() for lateral in laterals for column in lateral.alias_column_names}
-
-    def is_generated(column: exp.Column) -> bool:
-        return column.table.lower() in aliases if column.table else column.name.lower() in columns
-
-    for condition in conjuncts(where.this) if laterals else ():
-        if {is_generated(column) for column in condition.find_all(exp.Column)} == {True, False}:
-            yield "condition over both sides of a lateral view"
-
-
-def _inequalities(query: exp.Expr) -> Iterator[str]:
-    """Yield a signature if a subquery uses a column of the query around it elsewhere than on one side of `=`."""
-    if not isinstance(query, exp.Select):
-        return
-    own = {source.alias_or_name.lower() for source in query.find_all(exp.Table, exp.Subquery, exp.Lateral)}
-
-    def outer(node: exp.Expr) -> set[bool]:
-        return {bool(column.table) and column.table.lower() not in own for column in node.find_all(exp.Column)}
-
-    compared: set[int] = set()
-    where = query.args.get("where")
-    for condition in () if where is None else conjuncts(where.this):
-        columns = list(condition.find_all(exp.Column))
-        is_equality = type(condition) is exp.EQ
-        if (
-            is_equality
-            and {True} in (sides := [outer(condition.this), outer(condition.expression)])
-            and {False} in sides
-        ):
-            compared.update(map(id, columns))
-        elif (
-            not is_equality
-            and len({column.sql() for column in columns}) > 1
-            and not all(column.table for column in columns)
-        ):
-            yield _INEQUALITY  # one of them may be a column of the query around it
-    if any(True in outer(column) and id(column) not in compared for column in query.find_all(exp.Column)):
-        yield _INEQUALITY
-
-
-_INEQUALITY = "subquery with a condition on the query around it that is no equality"

@@ -24,7 +24,9 @@ _EXACT_FLOAT = 64
 """Numbers below 2 ** 17 that are multiples of 1 / 64 are values of FLOAT."""
 
 # ruff: noqa: SIM905 (long lists of words)
-_OF_SIZES = frozenset("lpad rpad repeat space locate substring_index left right pmod translate split_part".split())
+_OF_SIZES = frozenset(
+    "lpad rpad repeat space locate instr substring_index left right pmod translate split_part".split()
+)
 """Functions for which all positive integers, all negative ones, and all usual texts are alike."""
 _OF_DATES = frozenset(
     """
@@ -81,12 +83,53 @@ def _is_exact(number: str) -> bool:
     return scaled == int(scaled) and scaled < 2**23
 
 
-def argument_literal(function: str, literal: exp.Expr) -> str | None:
-    """Return the class of a literal as an argument of a function; None if the function has no such classes."""
+_FIELDS = frozenset({"yyyy", "MM", "MMM", "dd", "HH", "mm", "ss"})
+_RUNS_OF_LETTERS = re.compile(r"([A-Za-z])\1*")
+_FORMAT = re.compile(r"[A-Za-z \-/.:,_]+")
+_ATOM = r"""(?:[).]|[A-Za-z0-9 _@,:;#/=&%<>!~"-]|\[\^?[A-Za-z0-9 _.,:;@/#-]+\])"""
+_REGEX = re.compile(rf"\^?(?:[(|]|{_ATOM}(?:[*+?]|\{{\d{{1,2}}(?:,\d{{0,2}})?\}})?)+\$?")
+_REPLACEMENT = re.compile(r"(?:[A-Za-z0-9 _.,:;*@/+#-]|\$\d(?!\d))*")
+_KEYS = re.compile(r"\$(?:\.[A-Za-z_]\w*)+")
+_PLACES = re.compile(r"\$(?:\.[A-Za-z_]\w*|\[\d{1,4}\])+")
+_SEPARATOR = re.compile(r"[A-Za-z0-9 ,;:@/_=#&-]+")
+_SIZES_OF_SHA2 = ("0", "224", "256", "384", "512")
+
+
+def is_plain_format(text: str) -> bool:
+    """Return whether a format has only fields that both engines print alike, and separators."""
+    runs = (match.group() for match in _RUNS_OF_LETTERS.finditer(text))
+    return _FORMAT.fullmatch(text) is not None and all(run in _FIELDS for run in runs)
+
+
+def has_time(text: str) -> bool:
+    """Return whether a format has a field of the time of day."""
+    return any(letter in text for letter in "Hms")
+
+
+def is_plain_regex(text: str) -> bool:
+    """Return whether a regular expression has no backslash and matches no empty text."""
+    if _REGEX.fullmatch(text) is None:
+        return False
+    try:
+        return re.search(text, "") is None
+    except re.error:
+        return False
+
+
+def argument_literals(function: str, arguments: list[exp.Expr]) -> list[str | None]:
+    """Return the classes of the literals among the arguments of a function; None where only the type decides."""
+    return [_argument_literal(function, arguments, number) for number in range(len(arguments))]
+
+
+def _argument_literal(function: str, arguments: list[exp.Expr], number: int) -> str | None:
+    literal = arguments[number]
     negative = isinstance(literal, exp.Neg)
     inner = literal.this if isinstance(literal, exp.Neg) else literal
     if not isinstance(inner, exp.Literal):
         return None
+    by_function = _CLASSES.get((function, number))
+    if by_function is not None and not negative:
+        return by_function(inner.name, arguments)
     if inner.is_string:
         if function in _OF_DATES and is_date(inner.name):
             return "'date'"
@@ -94,6 +137,62 @@ def argument_literal(function: str, literal: exp.Expr) -> str | None:
     if function in _OF_SIZES and inner.name.isdecimal() and 0 < int(inner.name) <= _LARGEST_SIZE:
         return "-n" if negative else "n"
     return None
+
+
+def _groups(arguments: list[exp.Expr]) -> int | None:
+    """Return the number of groups of the regular expression that is the second argument; None if it is not plain."""
+    regex = arguments[1] if len(arguments) > 1 else None
+    return re.compile(regex.name).groups if isinstance(regex, exp.Literal) and is_plain_regex(regex.name) else None
+
+
+def _regex(text: str, _: list[exp.Expr]) -> str | None:
+    return "'regex'" if is_plain_regex(text) else None
+
+
+def _group(text: str, arguments: list[exp.Expr]) -> str | None:
+    groups = _groups(arguments)
+    return "group" if groups is not None and text.isdecimal() and int(text) <= groups else None
+
+
+def _replacement(text: str, arguments: list[exp.Expr]) -> str | None:
+    groups = _groups(arguments)
+    has_groups = groups is not None and all(int(item) <= groups for item in re.findall(r"\$(\d)", text))
+    return "'text'" if has_groups and _REPLACEMENT.fullmatch(text) else None
+
+
+def _text(text: str, _: list[exp.Expr]) -> str | None:
+    return "'text'" if _PLAIN_TEXT.fullmatch(text) else None
+
+
+def _text_or_empty(text: str, _: list[exp.Expr]) -> str | None:
+    return "'text'" if not text or _PLAIN_TEXT.fullmatch(text) else None
+
+
+def _separator(text: str, _: list[exp.Expr]) -> str | None:
+    return "'text'" if _SEPARATOR.fullmatch(text) else None
+
+
+def _path(text: str, _: list[exp.Expr]) -> str | None:
+    return "'keys'" if _KEYS.fullmatch(text) else "'keys and places'" if _PLACES.fullmatch(text) else None
+
+
+def _size(text: str, _: list[exp.Expr]) -> str | None:
+    return "'size'" if text in _SIZES_OF_SHA2 else None
+
+
+_CLASSES = {
+    ("concat_ws", 0): _text_or_empty,
+    ("get_json_object", 1): _path,
+    ("regexp_extract", 1): _regex,
+    ("regexp_extract", 2): _group,
+    ("regexp_replace", 1): _regex,
+    ("regexp_replace", 2): _replacement,
+    ("replace", 1): _text,
+    ("replace", 2): _text_or_empty,
+    ("sha2", 1): _size,
+    ("split", 1): _separator,
+}
+"""The class of a literal by the function and the number of the argument, from 0."""
 
 
 _NOT_NULL = (exp.Count, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)

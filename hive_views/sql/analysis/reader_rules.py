@@ -74,6 +74,10 @@ _PLAIN_PATTERN = r"(?:[A-Za-z0-9 -]|\[[A-Za-z-]+\])+"
 
 _ARITHMETIC = r"(?:[-+*/%]|div)(?: by (?:constant|value))?"
 
+_ODD_DATES = "texts such as '2024', '2024-02', '24-02-29' and '2024-02-29abc'"
+_ODD_TIMES = "texts such as '2024', '2024-02-29 12:00' and '2024-02-29 12:00:00+01:00' differ"
+"""Texts for which the result differs; texts that are no date, and those with `T` or blanks around them, do not."""
+
 _OTHER, _REFUSED, _MAY_FAIL, _UNVERIFIED, _SOME_VALUES = (
     Outcome.OTHER_ROWS,
     Outcome.REFUSED,
@@ -118,8 +122,12 @@ _IN_BOTH = (
     (rf"cast\(boolean as {_ANY_TEXT}\)", _OTHER, "a cast of a boolean to a text: TRUE in Hive, true in Spark"),
     (rf"cast\({_TEXT} as boolean\)", _OTHER, "a cast of a text to BOOLEAN: Hive takes most texts for true"),
     (r"cast\((?:array|map|struct).* as .*\)", _OTHER, "a cast of an array, map or struct"),
-    (rf"cast\(decimal.* as {_INTEGER}\)", _OTHER, "a cast of a DECIMAL to an integer: NULL in Hive if it does not "
-     "fit"),
+    (r"cast\(decimal.* as (?:int|bigint)\)", _SOME_VALUES, "a cast of a DECIMAL to an integer, only of numbers beyond "
+     "its range: NULL in Hive"),
+    (r"cast\(decimal.* as (?:tinyint|smallint)\)", _OTHER, "a cast of a DECIMAL to a short integer: NULL in Hive if it "
+     "does not fit"),
+    (rf"cast\({_TEXT} as date\)", _SOME_VALUES, f"a cast of a text to DATE, only of {_ODD_DATES}"),
+    (rf"cast\({_TEXT} as timestamp\)", _OTHER, f"a cast of a text to TIMESTAMP: {_ODD_TIMES}"),
     (rf"cast\(string literal as {_DAY}\)", _OTHER, "a date or timestamp that does not exist, or is not written "
      "as yyyy-MM-dd or yyyy-MM-dd HH:mm:ss with up to six digits of a second"),
     (r"cast\(decimal with small digits as string\)|(?:concat|\|\|)\(.*small digits.*\)", _OTHER, "a DECIMAL with more "
@@ -137,8 +145,8 @@ _IN_BOTH = (
     (r"(?:stddev|std|variance)\(.*\)", _OTHER, "stddev or variance: of the population in Hive, of the sample in "
      "Spark"),
     (r"percentile_approx\(.*\)", _OTHER, "percentile_approx: interpolated in Hive"),
-    (r"hash\(.*\)|soundex\(.*\)|initcap\(.*\)|ascii\(.*\)|add_months\(.*\)|str_to_map\(.*\)", _OTHER,
-     "hash, soundex, initcap, ascii, add_months or str_to_map"),
+    (r"hash\(.*\)|soundex\(.*\)|ascii\(.*\)|add_months\(.*\)|str_to_map\(.*\)", _OTHER,
+     "hash, soundex, ascii, add_months or str_to_map"),
     (r"concat_ws\(.*array.*\)", _OTHER, "concat_ws of an array: NULL becomes the text null in Hive"),
     (rf"(?:substr|substring)\({_TEXT},-\d+(?:,.*)?\)", _OTHER, "substr from the end: shorter texts differ"),
     (r"rlike pattern\(''\)", _OTHER, "RLIKE with an empty pattern: false in Hive"),
@@ -148,8 +156,12 @@ _IN_BOTH = (
     (r"(?:length|char_length|character_length)\(char\)", _OTHER, "the length of CHAR: without blanks at the end in "
      "Hive"),
     (r"trunc\((?:.*'(?:WEEK|week)'.*|week from .*)\)", _OTHER, "trunc to a week: NULL in Hive"),
-    (rf"(?:year|month|day|dayofmonth|hour|minute|second|quarter|to_date|datediff|last_day)\(.*\b{_TEXT}\b.*\)", _OTHER,
-     "a function of dates of a text: texts that are no date differ"),
+    (rf"(?:year|month|day|dayofmonth|dayofweek|weekofyear|quarter|to_date|datediff|last_day|date_add|date_sub|next_day)"
+     rf"\(.*\b{_TEXT}\b.*\)|trunc\(.*\b{_TEXT}\b.*\)|date_format\({_TEXT},'fields of dates'\)", _SOME_VALUES,
+     f"a function of dates of a text, only of {_ODD_DATES}"),
+    (rf"(?:hour|minute|second|months_between|from_utc_timestamp|to_utc_timestamp)\(.*\b{_TEXT}\b.*\)|"
+     rf"unix_timestamp\({_TEXT}\)|date_format\({_TEXT},(?!'fields of dates').*\)", _OTHER,
+     f"a function of times of a text: {_ODD_TIMES}"),
     (r"(?:avg|sum)\((?:double|float)\)", _SOME_VALUES, "sum or avg of DOUBLE or FLOAT: the last digits depend on the "
      "order of the rows, in each engine"),
     (r"(?:min|max)\((?:double|float)\)", _SOME_VALUES, "min or max of DOUBLE or FLOAT, only with NaN: vectorized "
@@ -160,13 +172,17 @@ _IN_BOTH = (
     (_compared("(?:double|float)", f"(?:{_NUMBER}|number of FLOAT)"), _SOME_VALUES, "DOUBLE or FLOAT compared with a "
      "number, only for NaN and -0.0: vectorized execution and joins of Hive"),
     (r"round\(decimal,.*\)", _UNVERIFIED, "round of a DECIMAL: the scale differs with more digits than it has"),
-    (r"unix_timestamp\(.*\)|extract\(second from timestamp\)", _OTHER, "fractions of seconds"),
+    (r"unix_timestamp\((?:date|timestamp)(?:,.*)?\)", _SOME_VALUES, "unix_timestamp, only of fractions of seconds "
+     "before 1970"),
+    (r"extract\(second from timestamp\)", _OTHER, "fractions of seconds"),
     (rf"-\({_DAY},{_DAY}\)", _OTHER, "the difference of two dates: an interval, and other days before 1582"),
     (r"date_format\(.*'.*[Eu].*'\)", _SOME_VALUES, "the day of the week, only of dates before 1582-10-15"),
     (r"unhex\(.*\)", _OTHER, "unhex of a text that is no hexadecimal number"),
     (r"(?:union|intersect|except) distinct\((?:double|float)\)", _UNVERIFIED, "different rows of DOUBLE or FLOAT: NaN "
      "and -0.0"),
-    (r"weekofyear\(.*\)", _UNVERIFIED, "weekofyear: some dates differ"),
+    (rf"[-+]\({_DAY},interval month\)|\+\(interval month,{_DAY}\)", _SOME_VALUES, "months or years added to a date, "
+     "only of dates before 1582-10-15"),
+    (rf"weekofyear\({_DAY}\)", _SOME_VALUES, "weekofyear, only of dates before 1582-10-15"),
     (r"column\(map\)", _OTHER, "a map from Parquet files: NULL becomes an empty map in vectorized execution of Hive"),
     (r"column\(array of texts\)", _SOME_VALUES, "an array of texts from Parquet files, only of one empty text: an "
      "empty array in vectorized execution of Hive"),
@@ -179,6 +195,11 @@ _IN_BOTH = (
     ("quotient by a possible 0 in a subquery", _UNVERIFIED, "a quotient by a possible 0 that the query around it, or "
      "an aggregate, may compare with NULL"),
     (r"cast\(\w+ literal as (?!string).*\)", _UNVERIFIED, "a cast of a number that is no value of the type"),
+    (r"group by\((?:double|float)\)", _SOME_VALUES, "DOUBLE or FLOAT in GROUP BY or DISTINCT, only for -0.0"),
+    ("grouping sets", _SOME_VALUES, "ROLLUP, CUBE or GROUPING SETS, only if a filter or a view below gives a key one "
+     "value in all rows: Hive returns it in place of NULL"),
+    ("grouping sets; constant", _OTHER, "ROLLUP, CUBE or GROUPING SETS with a key that may have one value in all rows, "
+     "by a filter or in a subquery: Hive returns it in place of NULL"),
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
     ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is "
      "in front of it: Hive may ignore it (hive.optimize.ppd)"),
@@ -211,7 +232,6 @@ _IN_HIVE = (
     (r"quotient in a condition|is null\(quotient\)|coalesce of a quotient", _OTHER, "a quotient in IS NULL, coalesce, "
      "CASE, IF or a filter: Hive's optimizer does not take it for NULL where the divisor is 0"),
     ("div by value.*", _MAY_FAIL, "DIV by 0"),
-    (rf"cast\({_TEXT} as {_DAY}\)", _OTHER, "a cast of a text to a date or timestamp: texts such as '2024-02' differ"),
     ("derived table without alias", _REFUSED, "a derived table without alias"),
     ("subquery alias with column names", _REFUSED, "column names in the alias of a derived table"),
     ("a name of a type that only Spark has", _REFUSED, "the types LONG, SHORT and BYTE"),

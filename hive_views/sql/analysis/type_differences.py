@@ -98,6 +98,8 @@ def _is_operand(node: exp.Expr) -> bool:
     if isinstance(node.parent, exp.Alias):
         node = node.parent
     parent = node.parent
+    if isinstance(node, (exp.Any, exp.All)) or isinstance(parent, exp.VarMap):
+        return False  # LIKE ANY (…), whose patterns are operands; the keys or the values of a map
     if isinstance(parent, exp.Select) and node.arg_key == "expressions":
         around = parent.parent
         while isinstance(around, (exp.Subquery, exp.Paren)):

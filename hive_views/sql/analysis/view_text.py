@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
+from hive_views.config import RowTextForms
 from hive_views.identifiers import ViewName
 from hive_views.sql.analysis.references import FunctionReference, may_call_registered_functions, references
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
-from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import AuthorContext, Expansion, expand
 from hive_views.sql.writing.rename import rename_tables
 
@@ -61,16 +62,16 @@ class ViewText:
     def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
         """Yield the texts that a commit of the expansion of the typed text may write into the row.
 
-        The second text is rewritten for Trino's Hive connector (`hive-views.row-text-for-trino`).
+        The others are rewritten (`hive-views.explicit-row-text`, `hive-views.row-text-for-trino`).
         """
         functions = _functions(self.typed, self.dialect)
         if self.dialect is Dialect.TRINO:
             # A row's text is generated only if all catalogs of the typed text are on this metastore.
             local = replace(self, typed=rename_tables(parse_query(self.typed, Dialect.TRINO), _without_catalog))
             expansion = local.expand_typed(schemas)
-        yield hive_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
-        rewritten = row_text(self.dialect, expansion, schemas, database=self.database, functions=functions)
-        yield None if rewritten is None else rewritten.sql
+        for forms in (RowTextForms(*given) for given in product((False, True), repeat=2)):
+            text = row_text(self.dialect, expansion, schemas, database=self.database, functions=functions, forms=forms)
+            yield None if text is None else text.sql
 
     def expand_stored(self, schemas: Schemas) -> Expansion:
         """Resolve the text in the row, which readers of the row run."""

@@ -71,7 +71,7 @@ class TypeInference:
                 node = node.this
         if type(node) is not exp.Column and type(node) is not exp.Dot:
             computed = self.bindings.get(id(node))
-            if computed is not None:
+            if computed is not None and computed.type is not None:
                 return computed.type
         rule = _RULES.get(type(node))
         if rule is not None:
@@ -614,7 +614,19 @@ _RULES: dict[type, Callable[[TypeInference, Any], str | None]] = {
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), TypeInference._bitwise),
     **dict.fromkeys(
         (
-            *(exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+            *(
+                exp.And,
+                exp.Or,
+                exp.Not,
+                exp.EQ,
+                exp.NEQ,
+                exp.LT,
+                exp.LTE,
+                exp.GT,
+                exp.GTE,
+                exp.NullSafeEQ,
+                exp.NullSafeNEQ,
+            ),
             *(exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Exists),
         ),
         _boolean,

@@ -86,7 +86,7 @@ class SparkTypeInference(CallInference):
                 return None
             return self.type_of(node.expressions[0] if type(node) is exp.Distinct else node.this)
         computed = self.bindings.get(id(node))
-        if computed is not None and type(node) not in (exp.Column, exp.Dot):
+        if computed is not None and computed.type is not None and type(node) not in (exp.Column, exp.Dot):
             return computed.type
         rule = _RULES.get(type(node))
         if rule is not None:

@@ -106,6 +106,31 @@ def test_findings_of_a_source_limit_the_views_that_read_it(catalog: HiveViewCata
     ]
 
 
+EXPLICIT = "hive-views.explicit-row-text"
+
+
+def test_row_text_says_where_null_is_ordered_on_request(open_catalog: CatalogFactory, tables: str):
+    catalog, name = open_catalog({}), f"{tables}.v"
+    query = "SELECT id, rank() OVER (ORDER BY id DESC) AS r FROM plain ORDER BY id LIMIT 3"
+    statement = f"CREATE VIEW {name} TBLPROPERTIES ('{EXPLICIT}' = 'true') AS {query}"
+    view = catalog.execute(statement, database=tables).view
+    expected = (
+        f"SELECT `plain`.`id`, rank() OVER (ORDER BY `plain`.`id` DESC NULLS LAST) AS `r` FROM `{tables}`.`plain` "
+        "ORDER BY id NULLS FIRST LIMIT 3"
+    )
+    assert (view.expanded_text, view.original_text, view.sql_for("spark").sql) == (expected, query, query)
+    assert view.current_version().summary["hive-views.row-text-rules"] == "order_of_nulls"
+    assert "rewritten (order_of_nulls)" in invoke("--uri", catalog.properties["uri"], "show", name).out
+    ties = [item for item in findings(catalog, name) if item[0] == "hive"]
+    assert ties == [("hive", "not verified", "LIMIT, if rows are equal in the order")]
+    assert catalog.dependencies.check_view(name).problems == ()
+    catalog.load_view(name).update().set_properties({EXPLICIT: "false"}).commit()
+    catalog.recompile_view(name)
+    recompiled = catalog.load_view(name)
+    assert "NULLS" not in str(recompiled.expanded_text)
+    assert "hive-views.row-text-rules" not in recompiled.current_version().summary
+
+
 FOR_TRINO = "hive-views.row-text-for-trino"
 CROSS_JOIN = "SELECT a.id FROM plain a, plain b"
 
@@ -155,7 +180,7 @@ def test_row_text_is_rewritten_for_trino_on_request(
     )
     assert [engine for engine, _, _ in findings(catalog, name)] == ([] if is_rewritten else ["trino"])
     shown = invoke("--uri", catalog.properties["uri"], "show", name).out
-    assert ("rewritten for Trino (join_conditions)" in shown) == is_rewritten
+    assert ("rewritten (join_conditions)" in shown) == is_rewritten
     other = catalog.create_view_from_sql((tables, "other"), CROSS_JOIN, properties=of_view)
     assert other.expanded_text == expected
     # A later definition follows the view's property.

@@ -376,6 +376,26 @@ def test_text_that_is_rewritten_for_trino_is_noted(is_on, add, sales, open_catal
     assert (note in entry.changes) is is_on
 
 
+@pytest.mark.parametrize("is_on", [False, True])
+def test_text_of_hive_that_says_where_null_is_ordered_is_noted(is_on, add, sales, open_catalog, tmp_path):
+    original = f"select id, rank() over (order by id desc) as r from {sales}.orders"
+    text = f"select `orders`.`id`, rank() over (order by `orders`.`id` desc) as `r` from `{sales}`.`orders`"
+    add(hive_view_row(sales, "v", original, text, [("id", "bigint"), ("r", "int")]))
+    catalog = open_catalog({"hive-views.explicit-row-text": str(is_on).lower()})
+    import_plan = plan_import(catalog, databases=[sales], options=ImportOptions())
+    note = "the row's text says what Hive and Spark take for granted differently (order_of_nulls)"
+    assert entry_of(import_plan, "v").changes == ((note,) if is_on else ())
+    order_findings = [item for item in entry_of(import_plan, "v").engines if "a window with ORDER BY" in item]
+    assert bool(order_findings) is not is_on
+    [outcome] = run_plan(import_plan, catalog, tmp_path / "journal").outcomes
+    assert outcome.status is ImportStatus.CONVERTED
+    view = catalog.load_view((sales, "v"))
+    order = "desc NULLS FIRST" if is_on else "desc"
+    assert (view.original_text, view.expanded_text) == (original, text.replace("desc", order))
+    assert view.drift == ()
+    assert catalog.dependencies.check_view((sales, "v")).problems == ()
+
+
 def test_long_comment_of_a_column_is_cut_in_the_row_and_named(add, sales, plan, catalog, tmp_path):
     text = f"SELECT id FROM {sales}.orders"
     field = {"name": "id", "type": "long", "nullable": True, "metadata": {"comment": "x" * 300}}

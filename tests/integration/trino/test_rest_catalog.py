@@ -12,6 +12,7 @@ import pytest
 from trino.exceptions import TrinoQueryError
 
 from hive_views import HiveViewCatalog, define
+from hive_views.sql.analysis.validity import Validity
 from tests.conftest import empty_database
 from tests.integration.metastore.rest_server import RestMetastore
 from tests.integration.metastore.test_http import jwks_uri, token
@@ -90,3 +91,24 @@ def test_view_with_trino_text_is_read(catalog, trino_over_rest, name, database):
         trino_over_rest.query(f"SELECT id FROM {name}.{database}.unqualified")
     with pytest.raises(TrinoQueryError):
         trino_over_rest.query(f"SELECT id FROM {name}.{database}.plain")
+
+
+def test_replacement_by_trino_has_only_its_text(catalog, trino_over_rest, name, database):
+    """The property that lets other programs lose generated texts lets Trino lose the author's as well."""
+    catalog.create_table(f"{database}.orders", schema=pa.schema([("id", pa.int64())])).append(pa.table({"id": [1, 2]}))
+    before = catalog.create_view_from_sql(f"{database}.v", f"SELECT id FROM {database}.orders")
+    trino_over_rest.query(
+        f"CREATE OR REPLACE VIEW {name}.{database}.v AS SELECT id + 1 AS id FROM {name}.{database}.orders"
+    )
+    view = catalog.load_view(f"{database}.v")
+    assert (before.dialects, view.dialects) == (("spark", "hive"), ("trino",))
+    assert view.expanded_text == "SELECT (id + 1) id\nFROM\n  " + f"{name}.{database}.orders\n"
+    assert view.drift == ()
+    checked = catalog.dependencies.check_view(f"{database}.v")
+    assert checked.validity is Validity.UNEXPANDED
+    findings = catalog.dependencies.check_engines(f"{database}.v")
+    assert [item.text for item in findings] == [
+        f"{engine}: refused: the view has no text for Hive and plain Spark" for engine in ("spark", "hive", "trino")
+    ]
+    restored = view.update().rollback(version_id=1).commit()
+    assert (restored.dialects, restored.expanded_text) == (before.dialects, before.expanded_text)

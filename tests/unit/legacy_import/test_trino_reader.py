@@ -38,6 +38,24 @@ def test_value_of_another_type_makes_the_view_unreadable(document: dict[str, Any
     assert reason in view.problem.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "becomes"),
+    [
+        ("varchar(10)", "string"),
+        ("char(3)", "string"),
+        ("char", "string"),
+        ("array(varchar(5))", "array<string>"),
+        ("row(a varchar(5), b integer)", "struct<a:string,b:int>"),
+        ("varchar", None),
+        ("map(varchar, bigint)", None),
+        ("decimal(10,2)", None),
+    ],
+)
+def test_text_that_loses_its_length_is_noted(kind: str, becomes: str | None) -> None:
+    view = read(read_row(trino_view_row("d", "v", "SELECT 1 a", [("a", kind)])))
+    assert view.notes == (() if becomes is None else (f"column a: {kind} becomes {becomes}",))
+
+
 def test_type_that_is_nested_too_deeply_is_refused() -> None:
     kind = "array(" * 3000 + "integer" + ")" * 3000
     view = read(read_row(trino_view_row("d", "v", "SELECT 1 a", [("a", kind)])))

@@ -17,9 +17,7 @@ from hive_views.spec.changes import (
 )
 from hive_views.spec.file_codec import parse, serialize
 from hive_views.spec.json_codec import read_document, write_document
-from hive_views.spec.metadata import (
-    ViewMetadata,
-)
+from hive_views.spec.metadata import GENERATED_DIALECTS, ViewMetadata
 from tests.unit.spec.examples import (
     NAME,
     NOW,
@@ -181,6 +179,22 @@ def test_dropping_dialect_does_not_fail_when_allowed_whatever_the_order(value: s
     if last:
         changes.reverse()
     assert changed(created(version(SPARK)), *changes).current_version().dialects == ["trino"]
+
+
+@pytest.mark.parametrize(
+    ("generated", "note"),
+    [
+        ({}, "replace.drop-dialect.allowed=false"),
+        ({GENERATED_DIALECTS: "hive"}, "replace.drop-dialect.allowed does not apply to this text"),
+    ],
+)
+def test_message_names_the_lost_text_and_says_what_the_property_does(generated: dict[str, str], note: str) -> None:
+    base = created(version(TRINO, text("select 1", "hive"), summary=generated))
+    base = changed(base, SetProperties(DROP_ALLOWED)) if generated else base
+    with pytest.raises(DialectLossError, match="loss of view dialects") as caught:
+        changed(base, add(SPARK, text("select 1", "hive")))
+    assert note in str(caught.value)
+    assert caught.value.lost == ("trino",)
 
 
 @pytest.mark.parametrize("value", ["false", "yes", ""])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from hive_views.config import RowTextForms
 from hive_views.errors import SqlError
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.resolver.origins import source_columns
 from hive_views.sql.writing.expand import expand, typed_columns
 from tests.unit.sql.tables import Tables
@@ -96,7 +97,7 @@ def resolve_all(name: str, dialect: str) -> str:
         typed_columns(expansion)
         for _, column in expansion.resolution.columns:
             source_columns(expansion.resolution, column)
-        row_text(dialect, expansion, TABLES, database="d")
+        row_text(dialect, expansion, TABLES, database="d", forms=RowTextForms(explicit=True, for_trino=True))
     except SqlError as error:
         return f"{type(error).__name__}: {error}"
     return "resolved"

@@ -23,11 +23,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from hive_views.config import RowTextForms
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
 from hive_views.sql.analysis.reader_findings import Reader, reader_findings
 from hive_views.sql.analysis.references import find_nondeterminism, references
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.parser import parse_query
@@ -141,6 +142,7 @@ def _case(row: dict[str, Any]) -> Case:
     return Case(row["text"], Dialect(row["dialect"]), row["database"], tables, conf)
 
 
+_BOTH = RowTextForms(explicit=True, for_trino=True)
 _LETTERS = Tables(
     {
         "t": {"i": "int", "s": "string", "d": "decimal(10,2)", "id": "int", "a": "array<int>", "x": "struct<a:int>"},
@@ -218,7 +220,7 @@ def read(case: Case, mode: str = "portable") -> None:
         lambda: IncrementalQuery(expansion.expanded, case.dialect, case.database),
         lambda: typed_columns(expansion),
         lambda: hive_text(case.dialect, expansion, case.schemas, **names),  # type: ignore[arg-type]
-        lambda: row_text(case.dialect, expansion, case.schemas, **names),  # type: ignore[arg-type]
+        lambda: row_text(case.dialect, expansion, case.schemas, **names, forms=_BOTH),  # type: ignore[arg-type]
         lambda: trino_findings(expansion.expanded, case.schemas, dialect=case.dialect, **names),  # type: ignore[arg-type]
         lambda: _findings(case, expansion.expanded),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -45,9 +45,15 @@ class RewrittenText:
 
 
 def apply_rules(
-    sql: str, schemas: Schemas, *, database: str, dialect: Dialect, functions: Mapping[str, str] | None = None
+    sql: str,
+    schemas: Schemas,
+    *,
+    database: str,
+    dialect: Dialect,
+    functions: Mapping[str, str] | None = None,
+    rules: Sequence[tuple[Rule, type]] | None = None,
 ) -> RewrittenText:
-    """Return an expanded text with the rules applied; the text itself if it cannot be resolved."""
+    """Return an expanded text with rules applied, by default `RULES`; the text itself if it cannot be resolved."""
 
     def read(text: str) -> Expansion | None:
         try:
@@ -63,7 +69,7 @@ def apply_rules(
         return RewrittenText(sql)
     applied: dict[str, None] = {}
     kinds = {type(node) for node in current.resolution.tree.walk()}
-    for rule in dict.fromkeys(rule for rule, kind in RULES if kind in kinds):
+    for rule in dict.fromkeys(rule for rule, kind in (RULES if rules is None else rules) if kind in kinds):
         for _ in range(_ROUNDS):
             rewritten = read(_apply(rule, current.resolution))
             if rewritten is None or rewritten.expanded == current.expanded or rewritten.columns != current.columns:

@@ -10,8 +10,9 @@ import json
 
 import pytest
 
+from hive_views.config import RowTextForms
 from hive_views.sql.analysis.outcomes import Outcome
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.analysis.trino_translation import trino_findings
 from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import expand
@@ -37,7 +38,7 @@ def texts(query: str) -> tuple[str | None, str | None]:
     """The expanded text, and the text of the row."""
     expansion = expand(query, SCHEMAS, database=DATABASE, dialect="spark")
     expanded = hive_text("spark", expansion, SCHEMAS, database=DATABASE)
-    rewritten = row_text("spark", expansion, SCHEMAS, database=DATABASE)
+    rewritten = row_text("spark", expansion, SCHEMAS, database=DATABASE, forms=RowTextForms(for_trino=True))
     return expanded, None if rewritten is None else rewritten.sql
 
 

@@ -1,7 +1,7 @@
 """Findings about ordinary views, written before anybody looked at the table of answers, compared with engines.
 
 tests/reader_tables/ordinary.py has the tables. Hive ran the 600 texts in its fetch task and in vectorized execution.
-HIVE_VIEWS_WRITE_DOCS=1 writes the counts, here and of the table of answers, into docs/trino.md.
+HIVE_VIEWS_WRITE_DOCS=1 writes the counts, here and of the table of answers, into docs/hive.md.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from pathlib import Path
 
 import pytest
 
+from hive_views.config import RowTextForms
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.reader_findings import Reader, reader_findings
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.engines.answers import Direction
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.writing.expand import expand
 from tests.unit.sql.tables import Tables
 
 FIXTURE = json.loads((Path(__file__).parents[1] / "fixtures" / "ordinary_texts.json").read_text("utf-8"))
 TABLES = Tables({f"{FIXTURE['database']}.{name}": columns for name, columns in FIXTURE["tables"].items()})
-PAGE = Path(__file__).parents[4] / "docs" / "trino.md"
+PAGE = Path(__file__).parents[4] / "docs" / "hive.md"
 DIRECTIONS = {
     Direction.SPARK_READS_HIVE: ("spark", "hive", Reader(Dialect.SPARK, ansi=False)),
     Direction.SPARK_READS_HIVE_IN_ANSI_MODE: ("spark-ansi", "hive", Reader(Dialect.SPARK)),
@@ -58,6 +61,25 @@ def test_no_difference_is_without_a_word(direction: Direction) -> None:
         "equal": counts(direction)["equal", "nothing"]
     }
     assert not [outcome for outcome, word in counts(direction) if word == "note" and outcome in ("refused", "may fail")]
+
+
+@pytest.mark.parametrize("direction", [Direction.SPARK_READS_HIVE, Direction.HIVE_READS_SPARK])
+def test_few_equal_texts_have_a_finding_if_they_are_explicit(direction: Direction) -> None:
+    key, author, reader = DIRECTIONS[direction]
+    texts = [case["text"] for case in FIXTURE["texts"] if case["author"] == author and case[key][0] == "equal"]
+    words = Counter(found(explicit(text, Dialect(author)), author, reader) for text in texts)
+    assert words["finding"] <= 0.05 * len(texts), words
+
+
+def explicit(text: str, author: Dialect) -> str:
+    """Return the text of the row with `hive-views.explicit-row-text`."""
+    try:
+        expansion = expand(text, TABLES, database=FIXTURE["database"], dialect=author)
+    except SqlError:
+        return text
+    forms = RowTextForms(explicit=True)
+    written = row_text(author, expansion, TABLES, database=FIXTURE["database"], forms=forms)
+    return text if written is None else written.sql
 
 
 def row(direction: Direction) -> str:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from hive_views.sql.analysis.trino_row_text import row_text
+from hive_views.config import RowTextForms
+from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.writing.coral import RULES, RewrittenText, apply_rules
 from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import AuthorContext, expand
@@ -266,7 +267,7 @@ def row(query: str) -> tuple[str | None, str | None]:
     """The row's text before and after the rules."""
     expansion = expand(query, TABLES, database="h", dialect="spark")
     before = hive_text("spark", expansion, TABLES, database="h")
-    rewritten = row_text("spark", expansion, TABLES, database="h")
+    rewritten = row_text("spark", expansion, TABLES, database="h", forms=RowTextForms(for_trino=True))
     return before, None if rewritten is None else rewritten.sql
 
 
@@ -295,7 +296,7 @@ def test_rows_of_measured_texts(case):
         dialect="spark",
         author=AuthorContext(column_names=None if columns is None else tuple(columns), view_name=case["name"]),
     )
-    rewritten = row_text("spark", expansion, TABLES, database="h")
+    rewritten = row_text("spark", expansion, TABLES, database="h", forms=RowTextForms(for_trino=True))
     assert rewritten is not None
     assert rewritten.sql == case.get("rewritten", case["expanded"])
     assert bool(rewritten.rules) == ("rewritten" in case)

@@ -1,11 +1,12 @@
-"""The text of a view's row for Trino's Hive connector: the rules of `writing.coral`, where the findings get fewer."""
+"""The text of a view's row: explicit for Hive and Spark, rewritten for Trino where its findings get fewer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from hive_views.config import RowTextForms
 from hive_views.errors import SqlError
 from hive_views.sql.analysis.outcomes import Outcome
 from hive_views.sql.analysis.trino_rules import TrinoFinding
@@ -15,6 +16,7 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.coral import RewrittenText, apply_rules
 from hive_views.sql.writing.definition import hive_text
 from hive_views.sql.writing.expand import Expansion
+from hive_views.sql.writing.explicit import EXPLICIT_RULES, explicit_text
 
 
 def row_text(
@@ -24,12 +26,32 @@ def row_text(
     *,
     database: str,
     functions: Mapping[str, str] | None = None,
+    forms: RowTextForms,
 ) -> RewrittenText | None:
-    """Return `hive_text`, rewritten for Trino's Hive connector where that helps."""
+    """Return `hive_text`, rewritten by the forms that the user wants; None for a Trino text that is not portable."""
     sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
     if sql is None:
         return None
-    return rewrite_for_coral(sql, schemas, database=database, dialect=Dialect(dialect).of_row, functions=functions)
+    of_row = Dialect(dialect).of_row
+    rules: tuple[str, ...] = ()
+    if forms.explicit:
+        explicit = explicit_text(sql, schemas, database=database, dialect=of_row, functions=functions)
+        sql, rules = explicit.sql, explicit.rules
+    if forms.for_trino:
+        rewritten = rewrite_for_coral(sql, schemas, database=database, dialect=of_row, functions=functions)
+        sql, rules = rewritten.sql, (*rules, *rewritten.rules)
+    return RewrittenText(sql, rules)
+
+
+def describe_rules(rules: str) -> Iterator[str]:
+    """Yield sentences about the rules that rewrote the text of a row, given by their names with commas between them."""
+    own = {rule.__name__ for rule, _ in EXPLICIT_RULES}
+    names = rules.split(",")
+    explicit, others = ([name for name in names if (name in own) is is_own] for is_own in (True, False))
+    if explicit:
+        yield f"the row's text says what Hive and Spark take for granted differently ({','.join(explicit)})"
+    if others:
+        yield f"the row's text is rewritten for Trino's Hive connector ({','.join(others)})"
 
 
 def rewrite_for_coral(

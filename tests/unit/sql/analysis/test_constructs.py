@@ -1,0 +1,116 @@
+"""Classes of operands and literals in the signatures of constructs, by which the table of answers is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.sql.analysis.constructs import constructs
+from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.resolver.resolver import resolve
+from hive_views.sql.text.dialects import Dialect
+from tests.unit.sql.tables import Tables
+
+TABLES = Tables({"k.t": {"i": "int", "l": "bigint", "d": "double", "n": "decimal(10,2)", "s": "string", "dt": "date"}})
+NONZERO = "/ by a number that is not 0"
+ZEROS = "decimal literal with trailing zeros"
+
+SIGNATURES = [
+    # -- Divisors
+    ("SELECT CASE WHEN i = 0 THEN NULL ELSE d / i END AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT CASE WHEN i > 0 THEN d / i END AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT CASE WHEN 0 < i AND s = 'a' THEN d / i END AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT CASE WHEN i IS NULL OR i = 0 THEN 0 ELSE d / i END AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT if(i <> 0, d / i, 0) AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT d / nullif(i, 0) AS r FROM t", f"{NONZERO}(double,int)"),
+    ("SELECT sum(d) / count(*) AS r FROM t GROUP BY s", f"{NONZERO}(double,bigint)"),
+    ("SELECT sum(d) / count(*) AS r FROM t", "/ by value(double,bigint)"),
+    ("SELECT sum(d) / count(*) AS r FROM t GROUP BY s WITH ROLLUP", "/ by value(double,bigint)"),
+    ("SELECT CASE WHEN i = 0 THEN d / i ELSE NULL END AS r FROM t", "/ by value(double,int)"),
+    ("SELECT CASE WHEN i >= 0 THEN d / i END AS r FROM t", "/ by value(double,int)"),
+    ("SELECT CASE WHEN l > 0 THEN d / i END AS r FROM t", "/ by value(double,int)"),
+    ("SELECT CASE WHEN i <> 0 OR l > 0 THEN d / i END AS r FROM t", "/ by value(double,int)"),
+    ("SELECT CASE i WHEN 1 THEN d / i END AS r FROM t", "/ by value(double,int)"),
+    ("SELECT coalesce(CASE WHEN i > 0 THEN d / i END, 0) AS r FROM t", "quotient in a condition"),
+    # -- Literals
+    ("SELECT id FROM (SELECT i AS id, s FROM t) x WHERE s RLIKE '^[A-Z]+-[0-9]{2}$'", "rlike pattern('regex')"),
+    ("SELECT i FROM t WHERE s RLIKE 'b*'", "rlike pattern('b*')"),
+    ("SELECT regexp_extract(s, '([a-z]+)-(.*)', 2) AS r FROM t", "regexp_extract(string,'regex',group)"),
+    ("SELECT regexp_extract(s, '([a-z]+)', 2) AS r FROM t", "regexp_extract(string,'regex',2)"),
+    ("SELECT regexp_replace(s, '([a-z])', '<$1>') AS r FROM t", "regexp_replace(string,'regex','<$1>')"),
+    ("SELECT regexp_replace(s, '[^0-9]', '') AS r FROM t", "regexp_replace(string,'regex','text')"),
+    ("SELECT date_format(dt, 'dd/MM/yyyy') AS r FROM t", "date_format(date,'fields of dates')"),
+    ("SELECT date_format(dt, 'yyyy-MM-dd HH:mm') AS r FROM t", "date_format(date,'fields')"),
+    ("SELECT date_format(dt, 'u') AS r FROM t", "date_format(date,'u')"),
+    (
+        "SELECT from_unixtime(unix_timestamp(s, 'yyyyMMdd'), 'dd.MM.yyyy') AS r FROM t",
+        "unix_timestamp(string,'yyyyMMdd')",
+    ),
+    ("SELECT get_json_object(s, '$.a.b') AS r FROM t", "get_json_object(string,'keys')"),
+    ("SELECT get_json_object(s, '$.a[0]') AS r FROM t", "get_json_object(string,'keys and places')"),
+    ("SELECT concat_ws('-', s, s, s) AS r FROM t", "concat_ws('text',string)"),
+    ("SELECT split(s, ',')[0] AS r FROM t", "split(string,'text')"),
+    ("SELECT split(s, ',')[1] AS r FROM t", "later element of split(string,'text')"),
+    ("SELECT split(s, '[.]') AS r FROM t", "split(string,'[.]')"),
+    ("SELECT dt + INTERVAL '1' MONTH AS r FROM t", "+(date,interval month)"),
+    # -- Collections and structs
+    ("SELECT s, size(collect_set(i)) AS r FROM t GROUP BY s", "collect_set without order(int)"),
+    ("SELECT s, collect_set(i) AS r FROM t GROUP BY s", "collect_set(int)"),
+    ("SELECT sort_array(collect_list(s)) AS r FROM t", "sort_array(array of string)"),
+    ("SELECT concat_ws(',', sort_array(collect_list(s))) AS r FROM t", "concat_ws('text',collected texts)"),
+    ("SELECT map('a', i, 'b', i) AS r FROM t", "map(string,int)"),
+    ("SELECT named_struct('a', i, 'b', s) AS r FROM t", "named_struct(string)"),
+    ("SELECT count(DISTINCT i, s) AS r FROM t", "count(distinct several: string)"),
+    # -- Clauses
+    ("SELECT s, sum(i) AS r FROM t GROUP BY ROLLUP (s, i)", "group by(int)"),
+    ("SELECT s, sum(i) AS r FROM t GROUP BY s WITH CUBE", "grouping sets"),
+    ("SELECT s, sum(i) AS r FROM k.t WHERE i = 1 GROUP BY s WITH CUBE", "grouping sets"),
+    ("SELECT s, sum(i) AS r FROM k.t WHERE s = 'a' GROUP BY ROLLUP (s)", "grouping sets; constant"),
+    (
+        "WITH x AS (SELECT 'a' AS s, i FROM t) SELECT s, sum(i) AS r FROM x GROUP BY s WITH ROLLUP",
+        "grouping sets; constant",
+    ),
+    ("SELECT s, sum(i) AS r FROM (SELECT 'a' AS s, i FROM k.t) x GROUP BY s WITH ROLLUP", "grouping sets; constant"),
+    ("SELECT s, grouping__id AS r FROM t GROUP BY s WITH CUBE", "grouping__id"),
+    ("SELECT s, sum(i) AS r FROM t GROUP BY s HAVING sum(i) > 5", "<(bigint,int)"),
+    ("SELECT sum(i) OVER w AS r FROM t WINDOW w AS (ORDER BY s)", "over(sum; order: default nulls)"),
+    ("SELECT i FROM t WHERE s LIKE ANY ('a%', '%b')", "like pattern('%b')"),
+    (
+        "SELECT sum(d) OVER (ORDER BY i NULLS LAST ROWS 1 PRECEDING) AS r FROM t",
+        "over(sum of double; order: explicit nulls; frame)",
+    ),
+]
+
+
+def signatures(text: str, dialect: Dialect) -> set[str]:
+    return {construct.signature for construct in constructs(resolve(parse_query(text, dialect), TABLES, "k"))}
+
+
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
+@pytest.mark.parametrize(("text", "signature"), SIGNATURES)
+def test_signature_has_the_class(text: str, signature: str, dialect: Dialect):
+    assert signature in signatures(text, dialect)
+
+
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
+@pytest.mark.parametrize(
+    ("expression", "is_reported"),
+    [
+        ("d * 1.10", False),
+        ("coalesce(d, 0.0)", False),
+        ("CASE WHEN i > 1 THEN d ELSE 1.50 END", False),
+        ("nvl(n, 0.0)", False),
+        ("nvl(n, 0.000)", True),
+        ("n * 1.10", True),
+        ("CASE WHEN i > 1 THEN 1.50 END", True),
+    ],
+)
+def test_zeros_at_the_end_of_a_number_matter_where_it_keeps_its_type(
+    expression: str, is_reported: bool, dialect: Dialect
+):
+    assert (ZEROS in signatures(f"SELECT {expression} AS r FROM t", dialect)) is is_reported
+
+
+@pytest.mark.parametrize("text", ["a|", "(a)*", "", "[", "^$", "a{,2}", "(?i)a", "a*?"])
+def test_regular_expression_that_was_not_measured_is_part_of_the_signature(text: str):
+    found = signatures(f"SELECT i FROM t WHERE s RLIKE '{text}'", Dialect.HIVE)
+    assert "rlike pattern('regex')" not in found
