@@ -456,7 +456,7 @@ class NotAnIcebergViewError(NoSuchViewError):
     """The name belongs to an object that is not an Iceberg view: a plain Hive view, or a table (`NotAViewError`)."""
 
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
-        what_to_do = "It is a table: name a view, or use a statement about tables"
+        what_to_do = "Name an Iceberg view"
         importable = {"VIRTUAL_VIEW": "a plain Hive view", "MATERIALIZED_VIEW": "a materialized view of Hive"}
         if table_type in importable and not format_type:
             import shlex
@@ -475,6 +475,17 @@ class NotAnIcebergViewError(NoSuchViewError):
 
 class NotAViewError(NotAnIcebergViewError):
     """The name belongs to a table, of Iceberg or Hive, where a view is expected."""
+
+    def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
+        HiveViewsError.__init__(
+            self,
+            f"View does not exist: {identifier} (table_type={format_type}, tableType={table_type}). "
+            "It is a table: name a view, or use a statement about tables",
+        )
+        self.identifier = identifier
+        self.table_type = table_type
+        self.format_type = format_type
+        self.detail = "a table"
 
 
 class MissingPointerError(NotAnIcebergViewError):

@@ -19,6 +19,7 @@ from hive_views.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
     NotAnIcebergViewError,
+    TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
@@ -118,7 +119,7 @@ def test_14930_create_if_not_exists_over_other_object(
     before = observer.row(VIEW)
     with pytest.raises(HiveViewsError) as caught:
         catalog.create_view_if_not_exists((database, VIEW), SCHEMA, version(database))
-    assert isinstance(caught.value, (NotAnIcebergViewError, ViewAlreadyExistsError))
+    assert isinstance(caught.value, (NotAnIcebergViewError, ViewAlreadyExistsError, TableAlreadyExistsError))
     assert f"{database}.{VIEW}" in str(caught.value)
     assert observer.row(VIEW) == before
     assert observer.files() == set()

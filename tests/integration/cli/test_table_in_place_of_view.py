@@ -138,7 +138,7 @@ def test_calls_with_a_table(catalog: HiveViewCatalog, tables: tuple[str, ...]) -
             catalog.partitions.list,
             catalog.partitions.dependencies,
         ):
-            with pytest.raises(NotAViewError, match=f"^Not an iceberg view: {table} .* It is a table") as caught:
+            with pytest.raises(NotAViewError, match=f"^View does not exist: {table} .* It is a table") as caught:
                 call(table)
             assert caught.value.identifier == table
 

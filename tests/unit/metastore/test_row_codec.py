@@ -164,7 +164,7 @@ def test_table_is_not_a_view(format_type: str) -> None:
     table = Table(dbName="d", tableName="t", tableType="EXTERNAL_TABLE", parameters={"table_type": format_type})
     row = read_row(table)
     for require in (row.require_view, row.require_iceberg_view):
-        with pytest.raises(NotAViewError, match=r"Not an iceberg view: d\.t .* It is a table: name a view") as caught:
+        with pytest.raises(NotAViewError, match=r"View does not exist: d\.t .* It is a table: name a view") as caught:
             require()
         assert (caught.value.table_type, caught.value.format_type) == ("EXTERNAL_TABLE", format_type)
 
