@@ -29,7 +29,7 @@ EXPLANATIONS = {
     "hive_views.all_types": "other rows for some values: it reads hive_tables.all_types, an ORC or Parquet table with",
     "hive_views.case_types": "refused: column b is decimal(2,1), and Spark computes decimal(11,1)",
     "hive_views.char_types": "other rows: cast(int as char): ",
-    "hive_views.functions": "other rows: hash, soundex, initcap",
+    "hive_views.functions": "other rows: hash, soundex, ascii",
     "hive_views.interval_math": "not verified: currentdate(?)",
     "hive_views.on_avro_url_gone": "refused: it reads hive_tables.avro_url_gone, an Avro table whose schema file",
     "hive_views.on_files_gone_later": "refused: it reads iceberg_tables.files_gone_later, an Iceberg table that cannot",
