@@ -208,7 +208,8 @@ def plan_views(
     remarks = [f"--select {pattern.text} matches no legacy view" for pattern in selection.unmatched(rows) if rows]
     if rows and not plan.entries:
         patterns = " ".join((*(f"--select {text}" for text in select), *(f"--exclude {text}" for text in exclude)))
-        remarks = [f"nothing matched: {patterns} selects none of {len(rows)} legacy views"]
+        what_happened = "nothing matched: {} selects none of" if select else "nothing is left: {} excludes all of the"
+        remarks = [f"{what_happened.format(patterns)} {len(rows)} legacy views"]
     planned_names = {name for entry in plan.entries for name in (entry.name, *entry.reads)}
     for rule in options.renames:
         if all(rule.apply(name) is None for name in planned_names):

@@ -208,6 +208,19 @@ def _rewrite_index(text: Text, index: int) -> list[_Replacement]:
     return [(first, [opening, begin], first), (end, [close, closing], end)]
 
 
+def _rewrite_typed_literal(text: Text, index: int) -> list[_Replacement]:
+    """Write `date'2020-01-01'::string` as `(date'2020-01-01')::string`; sqlglot casts the string first."""
+    if index < 2 or text.kinds[index - 1] is not TokenType.STRING or text.raw(index - 2).lower() not in _LITERAL_TYPES:
+        return []
+    begin, value = text.tokens[index - 2 : index]
+    opening = Token(TokenType.L_PAREN, begin.text, begin.line, begin.col, begin.start, begin.start, [])
+    closing = Token(TokenType.R_PAREN, value.text, value.line, value.col, value.end, value.end, [])
+    return [(index - 2, [opening, begin], index - 2), (index - 1, [value, closing], index - 1)]
+
+
+_LITERAL_TYPES = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz"})
+
+
 def _rewrite_interval(text: Text, index: int) -> list[_Replacement]:
     """Write AS behind `::interval` in front of an alias, which would be read as its unit."""
     kinds, at = text.kinds, index + 2
@@ -317,7 +330,7 @@ _REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]
     TokenType.GT: (_rewrite_shift,),
     TokenType.VIEW: (_rewrite_lateral_view,),
     TokenType.CLUSTER_BY: (_rewrite_cluster,),
-    TokenType.DCOLON: (_rewrite_index, _rewrite_interval),
+    TokenType.DCOLON: (_rewrite_index, _rewrite_typed_literal, _rewrite_interval),
     TokenType.PIVOT: (_rewrite_pivot,),
     TokenType.USING: (_rewrite_script,),
 }

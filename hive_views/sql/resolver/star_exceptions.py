@@ -23,6 +23,8 @@ Paths = frozenset[tuple[str, ...]]
 Omitted = Mapping[tuple[str | None, str], Paths]
 """What is omitted of a column, by its table and its name; no table for the key of a join."""
 NOTHING: Paths = frozenset()
+_CATALOG = 3
+"""A name with more parts in front of a column begins with a catalog, which may not be known."""
 
 
 def exceptions_of(star: exp.Expr) -> Sequence[exp.Expr]:
@@ -62,6 +64,8 @@ def without_fields(
 ) -> tuple[str, str]:
     """Return the text and the type of a struct without some of its fields."""
     fields = hive_types.written_fields(kind) if kind is not None else None
+    if kind is None:
+        raise context.fail(f"EXCEPT with a field: the type of {text} is not known", at)
     names = [name.lower() for name, _ in fields or ()]
     for name, *_ in omitted:
         if names.count(name) != 1:
@@ -70,6 +74,8 @@ def without_fields(
     for spelled, inner in fields or ():
         value = f"{text}.{context.quote(spelled)}"
         rest = frozenset(path[1:] for path in omitted if path[0] == spelled.lower())
+        if () not in rest and names.count(spelled.lower()) > 1:
+            raise context.fail(f"EXCEPT with a field: {text} has two fields {spelled} but for their case", at, spelled)
         if () not in rest:
             kept.append((spelled, *(without_fields(context, value, inner, rest, at) if rest else (value, inner))))
     if not kept:
@@ -84,11 +90,21 @@ def _path_of(
     """Return the column that a name stands for, or the column of a field and the path of the field."""
     parts = getattr(item, "parts", (item,))
     last = len(parts) - 1
+    written = ".".join(part.name for part in parts)
+    readings: list[tuple[tuple[str | None, str], tuple[str, ...]]] = []
     for used in range(min(3, last), -1, -1) if context.dialect.has_struct_stars else (last,):
         key = _column_of(context, item, parts[: used + 1], scope, table)
         if key is not None:
-            return key, tuple(part.name.lower() for part in parts[used + 1 :])
-    written = ".".join(part.name for part in parts)
+            readings.append((key, tuple(part.name.lower() for part in parts[used + 1 :])))
+            if used < _CATALOG:
+                break
+    if len(readings) > 1:
+        reason = (
+            f"EXCEPT ({written}) after a star can begin with a catalog or with a database: leave the first part out"
+        )
+        raise context.fail(reason, item, parts[0].name)
+    if readings:
+        return readings[0]
     raise context.fail(f"EXCEPT ({written}) after a star: it is no column of the star", item, parts[-1].name)
 
 

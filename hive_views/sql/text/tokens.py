@@ -111,11 +111,8 @@ class Text:
         """Whether a plus may be a sign: one that no operand is in front of."""
         if TokenType.PLUS not in self.kind_set:
             return False
-        return any(self.is_sign(index) for index in range(len(self.kinds)))
-
-    def is_sign(self, index: int) -> bool:
-        """Return whether a token is a plus that no operand is in front of."""
-        return self.kinds[index] is TokenType.PLUS and (index == 0 or self.kinds[index - 1] not in _OPERAND_ENDS)
+        pairs = zip([TokenType.SENTINEL, *self.kinds], self.kinds, strict=False)
+        return any(kind is TokenType.PLUS and before not in _OPERAND_ENDS for before, kind in pairs)
 
     @cached_property
     def cast_types(self) -> frozenset[str] | None:

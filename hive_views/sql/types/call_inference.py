@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -30,7 +31,8 @@ class CallInference(TypeInference):
         """Return all arguments; None if the type of one is unknown."""
         found = [self.argument(node, part) for part in parts]
         children = list(_children(node))
-        if len(children) == len(parts):  # some nodes, such as intervals, have no position
+        # Some nodes, such as intervals, have no position; those of a map are arrays of its keys and its values.
+        if len(children) == len(parts) and type(node) not in (exp.VarMap, exp.Map):
             kinds = [
                 None if item is not None else self.type_of(child) for item, child in zip(found, children, strict=True)
             ]
@@ -65,7 +67,7 @@ class CallInference(TypeInference):
         literal = self.literal_argument(part)
         if literal is not None:
             return literal
-        child = self.node_in(node, part)
+        child = None if self._is_tuple(part) else self.node_in(node, part)
         if child is None:
             return None
         kind = self.type_of(child)
@@ -73,6 +75,12 @@ class CallInference(TypeInference):
             return None
         value = self._integer_value(child, kind)
         return Argument(self._passed_type(kind), value, self._field_name(child), is_number=value is not None)
+
+    def _is_tuple(self, part: Range) -> bool:
+        """Return whether an argument is `(a, b)`, of which the tree may have only the elements."""
+        first, last = part
+        is_whole = self.text.kinds[first] is TokenType.L_PAREN and self.text.match.get(first) == last
+        return is_whole and len(list(islice(self.text.elements(first + 1, last - 1), 2))) > 1
 
     def _integer_value(self, node: exp.Expr, kind: str) -> str | None:
         """Return the digits of an integer literal that has only the digits that it is written with."""
@@ -127,7 +135,7 @@ class CallInference(TypeInference):
             elif isinstance(node, exp.Func) and not isinstance(node, _NO_CALLS):
                 token = self.query.function_token(node)
                 is_cast = token is not None and self.text.raw(token).lower() in ("cast", "try_cast")
-                is_added = token is not None and (token < part[0] or is_cast)
+                is_added = type(node) is exp.Array if token is None else token < part[0] or is_cast
             else:
                 return node
             if not is_added:

@@ -35,6 +35,8 @@ TABLES = Tables(
             "dt": "date",
             "a": "array<int>",
             "m": "map<string,int>",
+            "date": "int",
+            "row": "int",
         }
     }
 )
@@ -235,10 +237,41 @@ def test_written_types_are_read() -> None:
         ("array(+ s)[0]", "double"),
         ("i + + s", "double"),
         ("+ s = '1'", "boolean"),
+        ("+ s IN ('1')", "boolean"),
+        ("+ i BETWEEN 1 AND 2", "boolean"),
         ("+ NULL", "double"),
         ("+ i", "int"),
+        ("i - + s", "double"),
+        ("i + -(+ s)", "double"),
+        # An operator, behind what may look like no operand.
+        *((f"{operand} + s", "bigint") for operand in ("1L", "i::int", "CASE WHEN true THEN i END", "t.date", "row")),
+        *((f"{operand} + NULL", "bigint") for operand in ("1L", "b::bigint", "CASE WHEN true THEN b END")),
+        ("+ s + s", "double"),
+        ("+ (i > 1)", None),
+        ("+ dt", None),
     ],
 )
-def test_plus_makes_a_number_of_a_text(expression: str, kind: str) -> None:
+def test_plus_makes_a_number_of_a_text(expression: str, kind: str | None) -> None:
     """The types are those of Spark 4.1.4 in ANSI mode."""
+    assert type_of(expression, "true") == kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("date'2020-01-01'::string", "string"),
+        ("timestamp '2020-01-01 10:11:12'::date", "date"),
+        ("timestamp_ntz'2020-01-01 10:11:12'::date", "date"),
+        ("coalesce(timestamp'2020-01-01 10:11:12'::date, dt)", "date"),
+        ("if(i > 1, date'2020-01-01'::string, 'x')", "string"),
+        ("date'2020-01-01'::string::date", "date"),
+        ("array((i, s))", None),
+        ("max((i, s))", None),
+        ("struct((i, s))", None),
+        ("coalesce((i, s), NULL)", None),
+        ("map(1, CAST(NULL AS interval day))", None),
+    ],
+)
+def test_casts_of_typed_literals_and_tuples(expression: str, kind: str | None) -> None:
+    """The cast is that of the whole literal; a tuple is a struct, whose type is not inferred."""
     assert type_of(expression, "true") == kind
