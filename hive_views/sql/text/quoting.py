@@ -43,33 +43,6 @@ def unquote_identifier(raw: str) -> str:
     return raw
 
 
-def unclosed_part(sql: str, dialect: Dialect) -> tuple[int, str] | None:
-    """Return where a string, a quoted name or a comment begins that the text does not close, and what opens it."""
-    syntax = SYNTAX[dialect]
-    strings = (
-        (_DOUBLED_OR_ESCAPED if syntax.has_doubled_quotes else _ESCAPED_ONLY) if syntax.has_backslashes else _DOUBLED
-    )
-    closed = {
-        **{quote: _DOUBLED[quote] for quote in syntax.name_quotes},
-        **{quote: strings[quote] for quote in syntax.string_quotes},
-        **_COMMENTS,
-    }
-    position = 0
-    while opening := _OPENING.search(sql, position):
-        start, opener = opening.start(), opening.group()
-        end = closed[opener].match(sql, start) if opener in closed else opening
-        if end is None:
-            return start, opener
-        position = end.end()
-    return None
-
-
-_OPENING = re.compile(r"""['"`]|/\*|--""")
-_DOUBLED = {q: re.compile(f"{q}(?:[^{q}]|{q}{q})*{q}(?!{q})") for q in "'\"`"}
-_ESCAPED_ONLY = {q: re.compile(rf"{q}(?:[^{q}\\]|\\.)*{q}", re.DOTALL) for q in "'\""}
-_DOUBLED_OR_ESCAPED = {q: re.compile(rf"{q}(?:[^{q}\\]|\\.|{q}{q})*{q}(?!{q})", re.DOTALL) for q in "'\""}
-_COMMENTS = {"/*": re.compile(r"/\*.*?\*/", re.DOTALL), "--": re.compile(r"--[^\n]*")}
-
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})|\\([01][0-7]{2})|\\U(00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})|\\(.)", re.DOTALL)

@@ -113,6 +113,16 @@ def pieces(sql: str, dialect: Dialect = Dialect.SPARK) -> Iterator[tuple[str, in
                 break  # the next piece does not begin where the pattern would search for it
 
 
+def unclosed_piece(sql: str, dialect: Dialect) -> tuple[int, str] | None:
+    """Return where a string, a quoted name or a comment begins that a text does not close, and what opens it."""
+    for kind, start, _ in pieces(sql, dialect):
+        if kind == "mark" and sql[start] in "'\"`":
+            return start, sql[start]
+        if kind == "comment" and sql.startswith("/*", start) and _comment_end(f"{sql}*/", start) > len(sql):
+            return start, "/*"
+    return None
+
+
 def _may_continue_comment(sql: str) -> bool:
     """Return whether a line comment may continue after a backslash at the end of its line."""
     lines = sql.split("\n")[:-1]

@@ -20,8 +20,8 @@ from sqlglot.tokens import Tokenizer
 from hive_views.errors import SqlError
 from hive_views.sql.text.dialects import SYNTAX, Dialect
 from hive_views.sql.text.positions import line_and_column
-from hive_views.sql.text.quoting import unclosed_part, unescape
-from hive_views.sql.text.spark_lexer import blank_comments
+from hive_views.sql.text.quoting import unescape
+from hive_views.sql.text.spark_lexer import blank_comments, unclosed_piece
 
 
 @cache
@@ -69,7 +69,7 @@ class Text:
         try:
             self.tokens: list[Token] = tokenizer.tokenize(readable)
         except SqlglotError as error:
-            start, opener = unclosed_part(sql, self.dialect) or (len(sql) - 1, "")
+            start, opener = unclosed_piece(sql, self.dialect) or (len(sql) - 1, "")
             reason = f"{opener} is not closed" if opener else _reason(error)
             raise self.error(f"Cannot read the text: {reason}", start) from error
         except (ValueError, IndexError, RecursionError, OverflowError) as error:

@@ -6,12 +6,10 @@ import pytest
 from pyiceberg.types import StringType
 
 from hive_views.materialized.refresh.partition_changes import partition_condition
-from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.quoting import (
     quote_identifier,
     quote_name,
     quote_qualified,
-    unclosed_part,
     unquote_identifier,
 )
 
@@ -34,24 +32,6 @@ def test_quote_identifier_doubles_inner_quotes(name: str, quote: str, quoted: st
 
 def test_unquote_identifier_keeps_unquoted_text() -> None:
     assert [unquote_identifier(raw) for raw in ("a", "`", '`a"', "a`b")] == ["a", "`", '`a"', "a`b"]
-
-
-@pytest.mark.parametrize(
-    ("sql", "dialect", "unclosed"),
-    [
-        ("select 'abc from t", Dialect.SPARK, (7, "'")),
-        ('select a, "abc from t', Dialect.HIVE, (10, '"')),
-        ("select `a``b from t", Dialect.HIVE, (7, "`")),
-        ('select "a""b from t', Dialect.TRINO, (7, '"')),
-        ("select 1 /* x 'from' t", Dialect.SPARK, (9, "/*")),
-        ("select a -- c'\n, 'b from t", Dialect.HIVE, (17, "'")),
-        ("select 'a\\', 'b' from t", Dialect.SPARK, (15, "'")),
-        ("select 'a\\', 'b' from t", Dialect.TRINO, None),
-        ("select '`', \"'\", `\"'`, '/*', 1 /* ' */ -- '", Dialect.SPARK, None),
-    ],
-)
-def test_part_that_is_not_closed(sql: str, dialect: Dialect, unclosed: tuple[int, str] | None) -> None:
-    assert unclosed_part(sql, dialect) == unclosed
 
 
 def test_qualified_names_quote_each_part() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hive_views.errors import SqlError
 from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes
-from hive_views.sql.text.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens
+from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.text.spark_lexer import blank_comments, first_word, portable_comments, spark_tokens, unclosed_piece
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.writing.definition import portable_text
 
@@ -130,3 +131,22 @@ def test_portable_text_ends_comments_where_the_author_does(dialect: str, text: s
 def test_versions_that_read_doubled_quotes(version: str, expected: bool) -> None:
     """Measured with SELECT 'it''s' on 3.5.9, 4.0.5 and 4.1.4 (docs/spark.md)."""
     assert reads_doubled_quotes(version) is expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "dialect", "unclosed"),
+    [
+        ("select 'abc from t", Dialect.SPARK, (7, "'")),
+        ('select a, "abc from t', Dialect.HIVE, (10, '"')),
+        ("select `a``b from t", Dialect.HIVE, (10, "`")),
+        ('select "a""b from t', Dialect.TRINO, (10, '"')),
+        ("select 1 /* x 'from' t", Dialect.SPARK, (9, "/*")),
+        ("select a -- c'\n, 'b from t", Dialect.HIVE, (17, "'")),
+        ("select 'a\\', 'b' from t", Dialect.SPARK, (15, "'")),
+        ("select /* /* */ a from t", Dialect.SPARK, (7, "/*")),
+        ("select r'\\' x, 'a from t", Dialect.SPARK, (15, "'")),
+        ("select '`', \"'\", `\"'`, '/*', 1 /* ' */ -- '", Dialect.SPARK, None),
+    ],
+)
+def test_part_that_is_not_closed(sql: str, dialect: Dialect, unclosed: tuple[int, str] | None) -> None:
+    assert unclosed_piece(sql, dialect) == unclosed
