@@ -31,7 +31,7 @@ from hive_views.sql.parsing.readable_tokens import (
     begins_with_script,
     readable_tokens,
     rename_foreign_functions,
-    rename_refused_call,
+    rename_refused_calls,
     unwrap_pivots,
 )
 from hive_views.sql.parsing.spark_grammar import may_have_keyword_names, name_offsets
@@ -205,20 +205,16 @@ def _check_types_of_casts(text: Text, tree: exp.Expr) -> None:
 def _trees(text: Text) -> tuple[list[exp.Expr | None], Sequence[Token]]:
     """Return sqlglot's trees and what it read; if it rejects a function's arguments, rename the function and retry."""
     tokens = parser_tokens(text, readable_tokens(text))
-    try:
-        return _parsed(text, tokens), tokens
-    except ParseError as error:
-        first_error = error
-    tokens = rename_foreign_functions(text, tokens) or tokens
-    for _ in range(_MOST_RENAMED_CALLS):
+    rename_foreign = True
+    while True:
         try:
             return _parsed(text, tokens), tokens
         except ParseError as error:
-            renamed = rename_refused_call(text, tokens, error)
+            renamed = rename_foreign_functions(text, tokens) if rename_foreign else None
+            renamed = renamed or rename_refused_calls(text, tokens, error)
             if renamed is None:
                 raise
-            tokens = renamed
-    raise first_error
+            tokens, rename_foreign = renamed, False
 
 
 class _ThreadParsers(threading.local):
@@ -291,8 +287,6 @@ _PARSER_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, TypeErr
 _BEGINNINGS = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
 )
-_MOST_RENAMED_CALLS = 50
-"""The number of calls with arguments that sqlglot does not know, each of which costs another parse."""
 _MOST_FULL_JOINS = 100
 """The number of FULL JOINs with USING in a FROM clause up to which they are written with ON."""
 _VALUES_OF_TYPES = frozenset({(TokenType.GT, TokenType.L_BRACKET), (TokenType.GT, TokenType.L_PAREN)})

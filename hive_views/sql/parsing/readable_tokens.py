@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -431,8 +432,11 @@ def rename_foreign_functions(text: Text, tokens: list[Token]) -> list[Token] | N
     return renamed if is_changed else None
 
 
-def rename_refused_call(text: Text, tokens: list[Token], error: ParseError) -> list[Token] | None:
-    """Rename a call whose number of arguments sqlglot refuses and the engine accepts; None if that is not the error."""
+def rename_refused_calls(text: Text, tokens: list[Token], error: ParseError) -> list[Token] | None:
+    """Rename the calls of a function that sqlglot refuses for a number of arguments that the engine accepts.
+
+    Returns None for other errors.
+    """
     details = error.errors[0] if error.errors else {}
     description = str(details.get("description"))
     counts_of = _COUNTS.get(text.dialect)
@@ -443,13 +447,24 @@ def rename_refused_call(text: Text, tokens: list[Token], error: ParseError) -> l
     opened = text.match.get(text.starts.get(tokens[closed].start, -1), 0) if closed >= 0 else 0
     if opened == 0:
         return None
-    name = text.tokens[opened - 1]
-    counts = counts_of(name.text.lower())
+    name = text.tokens[opened - 1].text
+    counts = counts_of(name.lower())
     count = sum(1 for _ in text.elements(opened + 1, text.match[opened] - 1))
     if counts is None or not (count in counts[0] or (counts[1] and count > max(counts[0], default=0))):
         return None
-    call = Token(TokenType.VAR, RENAMED_CALL.format(name.text), name.line, name.col, name.start, name.end, [])
-    return [call if token.start == name.start and token.text == name.text else token for token in tokens]
+    calls = {
+        index
+        for index, (token, after) in enumerate(pairwise(tokens))
+        if token.text.lower() == name.lower() and after.token_type is TokenType.L_PAREN
+    }
+    if not calls:
+        return None  # they are renamed already
+    return [
+        Token(TokenType.VAR, RENAMED_CALL.format(token.text), token.line, token.col, token.start, token.end, [])
+        if index in calls
+        else token
+        for index, token in enumerate(tokens)
+    ]
 
 
 _COUNTS = {Dialect.HIVE: hive_argument_counts, Dialect.SPARK: spark_argument_counts}

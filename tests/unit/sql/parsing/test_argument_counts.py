@@ -42,5 +42,5 @@ def test_accepted_numbers_of_arguments_are_read(
 
 
 def test_many_calls_of_one_text_are_read() -> None:
-    calls = ", ".join(f"last_value(a{number}, false) OVER (ORDER BY b) AS x{number}" for number in range(20))
-    assert len(parse_query(f"SELECT {calls} FROM t", Dialect.SPARK).tree.expressions) == 20
+    calls = ", ".join(f"last_value(a{number}, false) OVER (ORDER BY b) AS x{number}" for number in range(200))
+    assert len(parse_query(f"SELECT {calls} FROM t", Dialect.SPARK).tree.expressions) == 200
