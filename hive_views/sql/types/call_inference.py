@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -67,7 +66,7 @@ class CallInference(TypeInference):
         literal = self.literal_argument(part)
         if literal is not None:
             return literal
-        child = None if self._is_tuple(part) else self.node_in(node, part)
+        child = self.node_in(node, part)
         if child is None:
             return None
         kind = self.type_of(child)
@@ -75,12 +74,6 @@ class CallInference(TypeInference):
             return None
         value = self._integer_value(child, kind)
         return Argument(self._passed_type(kind), value, self._field_name(child), is_number=value is not None)
-
-    def _is_tuple(self, part: Range) -> bool:
-        """Return whether an argument is `(a, b)`, of which the tree may have only the elements."""
-        first, last = part
-        is_whole = self.text.kinds[first] is TokenType.L_PAREN and self.text.match.get(first) == last
-        return is_whole and len(list(islice(self.text.elements(first + 1, last - 1), 2))) > 1
 
     def _integer_value(self, node: exp.Expr, kind: str) -> str | None:
         """Return the digits of an integer literal that has only the digits that it is written with."""

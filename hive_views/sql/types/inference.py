@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any, Protocol
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.engines.function_signatures import (
     CONVERSION_FUNCTIONS,
@@ -329,27 +330,36 @@ class TypeInference:
     def _literal_in(self, node: exp.Expr) -> exp.Literal | None:
         """Return a literal inside parentheses and signs; in Spark only a minus right before a number belongs to it."""
         is_spark = not self._is_hive
-        parentheses = 0
+        path = [node]
         while True:
             is_sign = type(node) is exp.Neg and not (is_spark and type(node.this) in (exp.Paren, exp.Neg))
-            if type(node) is exp.Paren:
-                node, parentheses = node.this, parentheses + 1
-            elif is_sign or (type(node) is exp.TryCast and _is_suffixed(node.this)):
+            if type(node) is exp.Paren or is_sign or (type(node) is exp.TryCast and _is_suffixed(node.this)):
                 node = node.this
+                path.append(node)
             else:
                 break
-        if not isinstance(node, exp.Literal) or (is_spark and self._has_plus(node, parentheses)):
+        if not isinstance(node, exp.Literal) or (is_spark and any(map(self.has_plus, path))):
             return None
         return node
 
-    def _has_plus(self, literal: exp.Literal, parentheses: int) -> bool:
-        """Return whether a unary plus, which the tree lacks, is before a literal or the parentheses around it."""
-        index = self.text.token_of(literal) or 0
-        for _ in range(parentheses + 1):
-            if index >= 2 and self.text.raw(index - 1) == "+" and self.text.raw(index - 2) in _BEFORE_UNARY:
+    def has_plus(self, node: exp.Expr) -> bool:
+        """Return whether a plus, for which the tree has no node, is the sign of an operand, and no operator."""
+        if not self.text.has_sign or (isinstance(node, (exp.Binary, exp.Predicate)) and type(node) is not exp.Dot):
+            return False  # the sign is that of its first operand
+        if type(node.parent) in _POSTFIX and node.arg_key == "this":
+            return False  # the sign is that of the larger operand
+        first, _ = self.query.ranges.get(id(node), (-1, -1))
+        if first <= 0 or self.text.kinds[first - 1] is not TokenType.PLUS:
+            return False
+        while node.parent is not None:
+            parent = node.parent
+            if type(parent) is exp.Add and node.arg_key == "expression":
+                _, end = self.query.ranges.get(id(parent.this), (-1, first - 2))
+                return self.text.kinds[end + 1 : first].count(TokenType.PLUS) > 1
+            if self.query.ranges.get(id(parent), (first, -1))[0] != first:
                 return True
-            index -= 1
-        return False
+            node = parent
+        return True
 
     def _coalesce(self, node: exp.Expr) -> str | None:
         nodes = [node.this, *node.expressions]
@@ -566,7 +576,8 @@ def _boolean(types: TypeInference, node: exp.Expr) -> str | None:
     return "boolean"
 
 
-_BEFORE_UNARY = frozenset({"+", "-", "*", "/", "%", "(", ",", "="})
+_POSTFIX = frozenset({exp.Bracket, exp.Dot, exp.Cast, exp.TryCast, exp.Window, exp.Filter})
+"""The operands that begin with another operand."""
 """Tokens after which a plus has one operand."""
 _NUMBERS_OF_STRINGS = frozenset({"negative", "positive"})
 """The numeric functions that read a string as a double."""

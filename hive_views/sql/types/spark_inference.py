@@ -69,30 +69,9 @@ class SparkTypeInference(CallInference):
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the type of an expression; None if it is unknown."""
         kind = self._type_without_sign(node)
-        # The tree has no node for a plus, with which Spark reads a text as a number.
-        if kind is None or not self.text.has_sign or not self._has_sign(node):
+        if kind is None or not self.has_plus(node):
             return kind
-        base = hive_types.base(kind)
-        return "double" if base in _READ_AS_NUMBERS else kind if base in _SIGNED or "interval" in kind else None
-
-    def _has_sign(self, node: exp.Expr) -> bool:
-        """Return whether a plus is the sign of an operand, which may be in parentheses, and no operator."""
-        first, _ = self.query.ranges.get(id(node), (-1, -1))
-        if first <= 0 or self.text.kinds[first - 1] is not TokenType.PLUS:
-            return False
-        if isinstance(node, (exp.Binary, exp.Predicate)) and type(node) is not exp.Dot:
-            return False  # the sign is that of its first operand
-        if type(node.parent) in _POSTFIX and node.arg_key == "this":
-            return False  # the sign is that of the larger operand
-        while node.parent is not None:
-            parent = node.parent
-            if type(parent) is exp.Add and node.arg_key == "expression":
-                _, end = self.query.ranges.get(id(parent.this), (-1, first - 2))
-                return self.text.kinds[end + 1 : first].count(TokenType.PLUS) > 1
-            if self.query.ranges.get(id(parent), (first, -1))[0] != first:
-                return True
-            node = parent
-        return True
+        return self.result("positive", [Argument(self._passed_type(kind))])
 
     def _type_without_sign(self, node: exp.Expr) -> str | None:
         if type(node) in _WRAPPERS:
@@ -565,12 +544,6 @@ _UNITS = {
     "week": "day",
 }
 """The units of Spark's interval types by the units of interval literals."""
-_POSTFIX = frozenset({exp.Bracket, exp.Dot, exp.Cast, exp.TryCast, exp.Window, exp.Filter})
-"""The operands that begin with another operand."""
-_SIGNED = hive_types.NUMBERS
-"""The types that a sign may be in front of, beside intervals."""
-_READ_AS_NUMBERS = frozenset({*hive_types.STRINGS, "void"})
-"""The types that a sign turns into DOUBLE."""
 _WRAPPERS = frozenset(
     {exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.Window}
 )
