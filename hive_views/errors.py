@@ -455,8 +455,11 @@ class NoSuchViewError(HiveViewsError, iceberg.NoSuchViewError):
 class NotAnIcebergViewError(NoSuchViewError):
     """The name belongs to an object that is not an Iceberg view: a plain Hive view, or a table (`NotAViewError`)."""
 
+    _problem = "Not an iceberg view"
+    _what_to_do = "Name an Iceberg view"
+
     def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
-        what_to_do = "Name an Iceberg view"
+        what_to_do = self._what_to_do
         importable = {"VIRTUAL_VIEW": "a plain Hive view", "MATERIALIZED_VIEW": "a materialized view of Hive"}
         if table_type in importable and not format_type:
             import shlex
@@ -464,8 +467,7 @@ class NotAnIcebergViewError(NoSuchViewError):
             command = f"hive-views import plan --view {shlex.quote(identifier)}"
             what_to_do = f"It is {importable[table_type]}: `{command}` plans its import"
         HiveViewsError.__init__(
-            self,
-            f"Not an iceberg view: {identifier} (table_type={format_type}, tableType={table_type}). {what_to_do}",
+            self, f"{self._problem}: {identifier} (table_type={format_type}, tableType={table_type}). {what_to_do}"
         )
         self.identifier = identifier
         self.table_type = table_type
@@ -476,16 +478,8 @@ class NotAnIcebergViewError(NoSuchViewError):
 class NotAViewError(NotAnIcebergViewError):
     """The name belongs to a table, of Iceberg or Hive, where a view is expected."""
 
-    def __init__(self, identifier: str, table_type: str | None, format_type: str | None) -> None:
-        HiveViewsError.__init__(
-            self,
-            f"View does not exist: {identifier} (table_type={format_type}, tableType={table_type}). "
-            "It is a table: name a view, or use a statement about tables",
-        )
-        self.identifier = identifier
-        self.table_type = table_type
-        self.format_type = format_type
-        self.detail = "a table"
+    _problem = "View does not exist"
+    _what_to_do = "It is a table: name a view, or use a statement about tables"
 
 
 class MissingPointerError(NotAnIcebergViewError):
