@@ -25,7 +25,7 @@ READERS = ENGINES[:1]
 
 
 class MojibakeMode(TextEnum):
-    """Treatment of a text that looks like UTF-8 damaged by a latin1 database."""
+    """How to import mojibake: UTF-8 texts that a latin1 database stored."""
 
     REFUSE = "refuse"
     REPAIR = "repair"

@@ -1,7 +1,7 @@
 """Generate the tables of the engines, or compare them with the installed Spark.
 
 python -m tests.engine_tables spark hive    write hive_views/sql/engines/data; print calls that no signature explains
-python -m tests.engine_tables again         ask Spark again about the functions of which all pairs of types are asked
+python -m tests.engine_tables again         repeat the queries of the functions that take all pairs of types
 python -m tests.engine_tables kept          write the expressions with which the unit tests compare the tables
 python -m tests.engine_tables operands      write operators and casts, also those that Spark refuses, for the unit tests
 python -m tests.engine_tables versions      write what differs in the installed Spark to spark_versions.json

@@ -34,7 +34,7 @@ COMPLETE: Mapping[str, Sequence[tuple[str, ...]]] = {
     "nth_value": ((_A, "1"), (_A, "1L"), (_A, "1S")),
     "uniform": ((_A, _B), (_A, _B, "1"), (_A, _B, "1L"), (_A, _B, "NULL")),
 }
-"""The arguments of the functions of which all pairs of types are asked, also those that the engine refuses.
+"""The argument types of the functions that are queried with all pairs of types, including rejected ones.
 
 The signatures of these functions have no types that the engine refuses.
 """

@@ -158,7 +158,7 @@ READ_SINCE_SPARK_4 = {
     *((("int64", "decimal(20,0)"), ("int64", "decimal(22,2)"))),
     *((("date", "bigint"), ("date", "double"), ("float", "double"))),
 }
-"""Wider types, with which Spark 3.5 fails. No finding says so (docs/limits.md)."""
+"""Wider types, with which Spark 3.5 fails, and which no finding reports (docs/limits.md)."""
 
 
 def test_file_of_another_format(
