@@ -213,7 +213,9 @@ def test_concurrent_drop_and_replace(rivals: HiveViewCatalog, database: str, obs
             ]
         )
         assert observer.names() == ({"v"} if ends([dropped], rivals) != [None] else set())
-        assert len(observer.files() - before) == (ends([replaced], rivals) == [None])
+        (outcome,) = ends([replaced], rivals)
+        if outcome is not CommitStateUnknownError:  # an unknown outcome keeps its file, committed or not
+            assert len(observer.files() - before) == (outcome is None)
         if observer.names():
             rivals.drop_view((database, "v"))
     assert observer.locks() == []

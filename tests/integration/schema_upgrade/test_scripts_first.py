@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hive_views.errors import RemainingHiveScriptsError
+from hive_views.local_metastore.hive_schemas import DatabaseType
 from hive_views.local_metastore.jvm import Launch
 from hive_views.local_metastore.standalone import Database, StandaloneMetastore
 from hive_views.schema_upgrade import Address, ApplyOptions, apply, detect, plan, render, rollback, verify
@@ -50,7 +51,7 @@ class _UpgradedMetastore(StandaloneMetastore):
     """A metastore that upgrades its database by Hive's schematool when it starts."""
 
     def _prepare_database(self, launch: Launch) -> None:
-        done = self._run_schema_tool(launch, "postgres", "-upgradeSchema")
+        done = self._run_schema_tool(launch, DatabaseType.POSTGRES, "-upgradeSchema")
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
