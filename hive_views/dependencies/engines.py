@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import attrgetter
 
 from hive_views.config import ENGINES
@@ -19,7 +20,7 @@ from hive_views.dependencies.view_text import read_view_text, text_of_version
 from hive_views.errors import EngineRequirementError, HiveViewsError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.queries import RowCache
-from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.rows.types import hive_columns
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
@@ -45,7 +46,7 @@ _FUNCTIONS: Mapping[Dialect, frozenset[str]] = {Dialect.SPARK: SPARK_FUNCTIONS, 
 _SYNTAX = frozenset({"cast", "extract"})
 """Calls that the grammar of both engines has, so that they are in neither list of functions."""
 
-
+_ROW_ANSI = f"{ROW_PREFIX}{ANSI}"
 _ENCODED = tuple(
     EngineFinding(engine, Outcome.REFUSED, "the row has Trino's encoding") for engine in (SPARK, HIVE_ENGINE)
 )
@@ -85,7 +86,7 @@ class EngineChecker:
             return (
                 *self.check_text(text, rows),
                 *column_findings(row.columns),
-                *type_findings(row.columns, _types_in_spark(rows, text)),
+                *type_findings(row.columns, _types_in_spark(rows, text, row)),
                 *_ansi_findings(rows, text, row),
             )
         except HiveViewsError as error:
@@ -161,17 +162,25 @@ def _findings_of_text(
     )
 
 
-def _types_in_spark(rows: RowCache, text: ViewText) -> tuple[str | None, ...]:
-    """Return the types that Spark computes for the columns of another engine's view; empty if it cannot resolve it."""
-    if text.dialect is Dialect.SPARK or text.has_hive_text is False:
+def _types_in_spark(rows: RowCache, text: ViewText, row: Row) -> tuple[str | None, ...]:
+    """Return the types that Spark computes for the columns of a row; empty if it cannot resolve the text.
+
+    Also empty for a text of Spark whose row has its author's ANSI mode. Without it, plain Spark reads the row with ANSI
+    mode off.
+    """
+    if text.has_hive_text is False:
         return ()
+    if text.dialect is Dialect.SPARK:
+        if row.kind is not RowKind.ICEBERG_VIEW or _ROW_ANSI in row.parameters:
+            return ()
+        text = replace(text, ansi=False)
     resolution = _resolved_by_spark(rows, text, text.typed if text.expanded is None else text.expanded)
     return () if resolution is None else tuple(column.type for _, column in resolution.columns)
 
 
 def _ansi_findings(rows: RowCache, text: ViewText, row: Row) -> Iterator[EngineFinding]:
     """Yield what Iceberg's catalog may fail on in a text of Spark that was written with ANSI mode off."""
-    is_off = row.parameters.get(f"{ROW_PREFIX}{ANSI}", "").lower() == "false"
+    is_off = row.parameters.get(_ROW_ANSI, "").lower() == "false"
     if not is_off or text.dialect is not Dialect.SPARK:
         return
     sql = text.typed if text.expanded is None else text.expanded

@@ -30,7 +30,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.spec.session_settings import encode, settings_of_row
+from hive_views.spec.session_settings import encode, recorded_settings, settings_of_row
 from hive_views.spec.version_texts import ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
@@ -78,6 +78,7 @@ def recompile(
         database=text.database,
         columns=declared_columns(names, None if names is None else text.column_comments),
         analyzer=analyzer,
+        summary=encode(recorded_settings(old_version.summary)),
     )
     building = Building(forms=row_text_forms(store.config, loaded.metadata.properties))
     definition = build_definition(store, name, query, building)
@@ -148,6 +149,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     settings: Mapping[str, str] = {}
     if is_same_text:
         text = text_of_version(name, version)
+        settings = recorded_settings(version.summary)
     else:
         text = text_of_hive_view(row)
         if SPARK_DATABASE in row.parameters:

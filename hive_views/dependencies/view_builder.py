@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
@@ -20,6 +20,8 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
+from hive_views.spec.session_settings import ANSI, recorded_settings
+from hive_views.spec.session_settings import encode as encode_settings
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.row_text import row_text
@@ -30,7 +32,7 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
 from hive_views.sql.writing.declared_types import declared_columns
-from hive_views.sql.writing.definition import define_view, escape_variables
+from hive_views.sql.writing.definition import ExpandedDefinition, define_view, escape_variables
 from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand, unknown_type_error
 
 
@@ -154,22 +156,27 @@ def build_definition_of_statement(
     engine = EngineSchemas(store, statement.dialect, source_rows)
     schemas = engine if analyzer is None else analyzed_schemas(store, analyzer, source_rows)
     functions = _user_functions(store, statement, named.functions, _added_functions(analyzer))
-    query_definition = define_view(statement, schemas, database=database, functions=functions)
-    expansion = query_definition.expansion
+    typed = _define(
+        statement,
+        schemas,
+        database=database,
+        functions=functions,
+        is_typed=analyzer is None,
+        recorded=recorded_settings(summary),
+    )
+    query_definition, expansion = typed.definition, typed.definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
     rows = {table: row for table in tables if (row := source_rows.get(table)) is not None}
-    if analyzer is None:
-        declared = declared_columns(expansion, schemas, database=database, functions=functions)
-        schema = _schema_by_rules(expansion, declared, engine)
-    else:
-        schema = analyzer(query_definition.expanded)
+    schema = (
+        _schema_by_rules(expansion, typed.columns, engine) if analyzer is None else analyzer(query_definition.expanded)
+    )
     columns = statement.columns if isinstance(statement, CreateView) else None
     if columns is not None:
         pairs = zip(schema.fields, columns, strict=True)
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
-    summary = dict(summary)
+    summary = {**summary, **encode_settings(typed.settings)}
     rewritten = row_text(
         statement.dialect, expansion, schemas, database=database, functions=functions, forms=building.forms
     )
@@ -196,6 +203,49 @@ def build_definition_of_statement(
     if columns is not None:
         version = with_column_list(version, [spec.name for spec in columns], [spec.comment for spec in columns])
     return ViewDefinition(schema, version, tables)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TypedDefinition:
+    """The texts of a definition, and what was found without Spark."""
+
+    definition: ExpandedDefinition
+    columns: tuple[OutputColumn, ...] = ()
+    """The columns with their declared types; empty if an engine determines them."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The settings of Spark with which the types were found, in addition to those that are recorded."""
+
+
+def _define(
+    statement: CreateView | AlterViewAs,
+    schemas: MetastoreSchemas,
+    *,
+    database: str,
+    functions: Mapping[str, str],
+    is_typed: bool,
+    recorded: Mapping[str, str],
+) -> _TypedDefinition:
+    """Expand a definition; with `is_typed`, determine the types of its columns by the rules of the dialect.
+
+    Types and calls depend on Spark's ANSI mode. Without a recorded one it is on, as in Spark 4, or off if only that
+    makes the text readable. If neither does, each expression has the types of the mode that accepts it, and the mode
+    of the reader stays open.
+    """
+
+    def attempt(settings: Mapping[str, str]) -> _TypedDefinition:
+        definition = define_view(statement, schemas, database=database, functions=functions, conf=settings)
+        columns = declared_columns(definition.expansion, schemas, database=database, functions=functions)
+        return _TypedDefinition(definition=definition, columns=columns, settings=settings)
+
+    if not is_typed:
+        return _TypedDefinition(definition=define_view(statement, schemas, database=database, functions=functions))
+    if statement.dialect is Dialect.SPARK:
+        for mode in (recorded[ANSI],) if ANSI in recorded else ("true", "false"):
+            try:
+                return attempt({ANSI: mode})
+            except SqlError:
+                continue
+    return attempt({})
 
 
 def _reject_other_catalogs(
@@ -227,12 +277,12 @@ def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]
     fields = definition.schema.fields
     if len(types) != len(fields):
         raise SqlError(f"The query has {len(fields)} columns, and {len(types)} are declared: give one for each")
-    for field, kind in zip(fields, types, strict=True):
-        if kind is not None and type_shape(kind) != type_shape(field.field_type):
+    for declared, kind in zip(fields, types, strict=True):
+        if kind is not None and type_shape(kind) != type_shape(declared.field_type):
             raise SqlError(
-                f"Column {field.name} is of type {field.field_type} in the query, not {kind}: write CAST(… AS type) in "
+                f"Column {declared.name} is of type {declared.field_type} in the query, not {kind}: write CAST(… AS type) in "
                 "the query, or do not give a type",
-                name=field.name,
+                name=declared.name,
             )
 
 

@@ -24,6 +24,7 @@ from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
+from hive_views.sql.types.hive_types import base
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,11 @@ def reader_findings(
                 reason = f"the text cannot be resolved by the rules of {reader.engine.capitalize()}: {error}"
                 own = (*own, ReaderFinding(Outcome.UNVERIFIED, reason))
             else:
-                own = (*own, *_type_findings(sql, resolution, other, author, reader.engine))
+                own = (
+                    *own,
+                    *_type_findings(sql, resolution, other, author, reader.engine),
+                    *_column_findings(resolution, other, author, reader.engine),
+                )
         findings[reader.engine] = own
     return findings
 
@@ -107,6 +112,23 @@ def _type_findings(
         reasons.setdefault(reason, difference.start)
     for reason, start in reasons.items():
         yield ReaderFinding(Outcome.UNVERIFIED, reason, *line_and_column(sql, start))
+
+
+_EXACT, _APPROXIMATE = frozenset({"bigint", "decimal"}), frozenset({"double", "float"})
+"""Types of numbers that hold more digits than the others."""
+
+
+def _column_findings(
+    resolution: ResolvedQuery, other: ResolvedQuery, author: Dialect, reader: Dialect
+) -> Iterator[ReaderFinding]:
+    """Yield the columns of which only one engine computes exact numbers: values of more than 15 digits differ."""
+    for (name, column), (_, read) in zip(resolution.columns, other.columns, strict=False):
+        types = base(column.type or ""), base(read.type or "")
+        if any(one in _EXACT and two in _APPROXIMATE for one, two in (types, types[::-1])):
+            shown = f"{column.type} in {author.capitalize()} and {read.type} in {reader.capitalize()}"
+            yield ReaderFinding(
+                Outcome.SOME_VALUES, f"column {name} is {shown}, only for numbers of more than 15 digits"
+            )
 
 
 def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Reader) -> tuple[ReaderFinding, ...]:

@@ -339,7 +339,14 @@ def define_view(
             for column, spec in zip(columns, column_list, strict=True)
         ]
     if mode == "portable":
-        _check_read_back(expansion, schemas, database, statement.dialect, functions, is_wrapped=column_list is not None)
+        _check_read_back(
+            expansion,
+            schemas,
+            database,
+            statement.dialect,
+            AuthorContext(functions=functions, conf=conf),
+            is_wrapped=column_list is not None,
+        )
     partitioned_on: tuple[str, ...] | None = None if isinstance(statement, AlterViewAs) else statement.partitioned_on
     partition_keys: list[OutputColumn] = []
     expanded = expansion.expanded
@@ -374,7 +381,7 @@ def _check_read_back(
     schemas: Schemas,
     database: str,
     dialect: Dialect,
-    functions: Mapping[str, str] | None,
+    author: AuthorContext,
     *,
     is_wrapped: bool,
 ) -> None:
@@ -383,9 +390,7 @@ def _check_read_back(
     With `is_wrapped`, the text has a query for the column list around it, whose names are qualified by this expansion.
     """
     try:
-        again = expand(
-            expansion.expanded, schemas, database=database, dialect=dialect, author=AuthorContext(functions=functions)
-        )
+        again = expand(expansion.expanded, schemas, database=database, dialect=dialect, author=author)
     except SqlError as error:
         reason: str | None = str(error)
     else:

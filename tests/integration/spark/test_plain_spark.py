@@ -95,6 +95,34 @@ def test_statements(kind: str, request: pytest.FixtureRequest, catalog: HiveView
         session.sql("DROP TABLE copied")
 
 
+TYPED_WITHOUT_SPARK = (
+    ("SELECT id + CAST(id AS STRING) AS x FROM t", "true"),
+    ("SELECT coalesce(id, CAST(id AS STRING)) AS x FROM t", "true"),
+    ("SELECT id AS x FROM t UNION ALL SELECT CAST(id AS STRING) FROM t", "true"),
+    ("SELECT CASE WHEN id > 1 THEN id ELSE '7' END AS x FROM t", "true"),
+    ("SELECT CAST(id AS STRING) + '1' AS x, id + CAST(id AS STRING) AS y, id = true AS z FROM t", "false"),
+)
+"""Queries whose types depend on ANSI mode, with the mode in which Spark accepts them."""
+
+
+@pytest.mark.parametrize(("query", "ansi"), TYPED_WITHOUT_SPARK)
+def test_definition_without_spark_is_read_in_the_ansi_mode_of_its_types(
+    query: str, ansi: str, spark: SparkSession, catalog: HiveViewCatalog, home: str
+) -> None:
+    """Plain Spark reads a row without settings with ANSI mode off, in which these queries have other types."""
+    catalog.execute(f"CREATE VIEW v AS {query}", database=home)
+    for session_mode in ("true", "false"):
+        session = spark.newSession()
+        session.sql(f"USE spark_catalog.{home}")
+        session.conf.set("spark.sql.ansi.enabled", ansi)
+        expected = session.sql(f"{query} ORDER BY ALL" if not IS_SPARK_3 else query).collect()
+        session.conf.set("spark.sql.ansi.enabled", session_mode)
+        read = session.sql(f"SELECT * FROM spark_catalog.{home}.v")
+        assert sorted(map(repr, read.collect())) == sorted(map(repr, expected))
+        with ViewSession(session, catalog) as views:
+            assert sorted(map(repr, views.sql(f"SELECT * FROM {home}.v").collect())) == sorted(map(repr, expected))
+
+
 NEWER = ("hmac('key', 'text')", "jaro_winkler_similarity(name, 'b')", "vector_norm(array(1.0F, 2.0F))")
 """Calls of functions that Spark 4.1 does not have."""
 

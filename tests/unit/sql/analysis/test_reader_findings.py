@@ -347,3 +347,25 @@ def test_only_values_that_decide_about_others_are_operands(text: str, count: int
     different = [item.types for item in type_differences(*trees)]
     assert different.count(("string", "date")) == count
     assert None not in different
+
+
+NUMBERS = Tables({"d.t": {"i": "int", "b": "bigint", "st": "string", "db": "double"}})
+
+
+@pytest.mark.parametrize(
+    ("expression", "types"),
+    [("i + st", "bigint in Spark and double in Hive"), ("b * st", "bigint in Spark and double in Hive")],
+)
+def test_number_that_is_exact_in_one_engine_only_is_noted(expression: str, types: str) -> None:
+    found = reader_findings(
+        f"SELECT {expression} AS x FROM t", NUMBERS, database="d", author=Dialect.SPARK, readers=[Reader(Dialect.HIVE)]
+    )[Dialect.HIVE]
+    assert [item.outcome for item in found if types in item.construct] == [Outcome.SOME_VALUES]
+
+
+@pytest.mark.parametrize("expression", ["i + b", "db * 2", "b + db", "count(*)", "st"])
+def test_numbers_of_one_kind_are_not_noted(expression: str) -> None:
+    found = reader_findings(
+        f"SELECT {expression} AS x FROM t", NUMBERS, database="d", author=Dialect.SPARK, readers=[Reader(Dialect.HIVE)]
+    )[Dialect.HIVE]
+    assert not [item for item in found if "column x is" in item.construct]
