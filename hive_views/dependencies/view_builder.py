@@ -280,8 +280,8 @@ def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]
     for declared, kind in zip(fields, types, strict=True):
         if kind is not None and type_shape(kind) != type_shape(declared.field_type):
             raise SqlError(
-                f"Column {declared.name} is of type {declared.field_type} in the query, not {kind}: write CAST(… AS type) "
-                "in the query, or do not give a type",
+                f"Column {declared.name} is of type {declared.field_type} in the query, not {kind}: write "
+                "CAST(… AS type) in the query, or do not give a type",
                 name=declared.name,
             )
 

@@ -12,6 +12,7 @@ from pyiceberg.types import LongType, NestedField, TimestamptzType
 from hive_views import HiveViewCatalog, define
 from hive_views.config import REQUIRE_ENGINES
 from hive_views.errors import EngineRequirementError, InvalidPropertyError, NoSuchViewError
+from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from tests.conftest import CatalogFactory
 from tests.integration.cli.conftest import invoke
 from tests.integration.dependencies.conftest import MakeTable
@@ -65,6 +66,41 @@ def findings(catalog: HiveViewCatalog, name: str) -> list[tuple[str, str, str]]:
 def test_findings_of_a_view(catalog: HiveViewCatalog, tables: str, query: str, expected: list[tuple[str, str, str]]):
     catalog.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables)
     assert findings(catalog, f"{tables}.v") == expected
+
+
+ANSI = "hive-views.conf.spark.sql.ansi.enabled"
+
+
+def test_mode_of_types_found_without_spark_is_recorded(catalog: HiveViewCatalog, tables: str):
+    texts = {"on": "SELECT id + '1' AS x FROM plain", "off": "SELECT '1' + '2' AS x FROM plain"}
+    for name, query in texts.items():
+        catalog.execute(f"CREATE VIEW {tables}.{name} AS {query}", database=tables)
+    modes = [catalog.load_view((tables, name)).current_version().summary[ANSI] for name in texts]
+    assert modes == ["true", "false"]
+    catalog.execute(f"CREATE VIEW {tables}.hive AS SELECT id FROM plain", database=tables, dialect="hive")
+    assert ANSI not in catalog.load_view((tables, "hive")).current_version().summary
+
+
+def test_recompile_keeps_the_recorded_mode(catalog: HiveViewCatalog, raw: Client, tables: str, hive_table: MakeTable):
+    hive_table("grown", "id")
+    query = "SELECT *, CAST(id AS STRING) + '1' AS x FROM grown"
+    catalog.execute(f"CREATE VIEW {tables}.v AS {query}", database=tables)
+    raw.drop_table(tables, "grown", False)
+    hive_table("grown", "id", "more")
+    result = catalog.recompile_view((tables, "v"))
+    assert result.added == ("more",)
+    assert catalog.load_view((tables, "v")).current_version().summary[ANSI] == "false"
+
+
+def test_row_without_the_mode_of_its_types_has_a_finding(catalog: HiveViewCatalog, tables: str):
+    """Plain Spark reads such rows, which earlier versions wrote, with ANSI mode off."""
+    query = f"SELECT `plain`.`id` + '1' AS `x` FROM `{tables}`.`plain`"
+    version = define(query, dialect="spark", default_namespace=(tables,), expanded=query)
+    catalog.create_view((tables, "v"), Schema(NestedField(1, "x", LongType(), required=False)), version)
+    found = [item for item in catalog.dependencies.check_engines(f"{tables}.v") if item.engine == "spark"]
+    assert [(item.outcome.value, "Spark computes double (CANNOT_UP_CAST)" in item.construct) for item in found] == [
+        ("refused", True)
+    ]
 
 
 def test_finding_of_a_table_names_it_once_whatever_view_reads_it(catalog: HiveViewCatalog, tables: str):
