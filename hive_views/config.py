@@ -89,6 +89,7 @@ ENGINES = ("spark", "hive", "trino")
 
 ROW_TEXT_FOR_TRINO = "hive-views.row-text-for-trino"
 EXPLICIT_ROW_TEXT = "hive-views.explicit-row-text"
+ANSI_MODE = "hive-views.ansi-mode"
 HIVE2_COMPATIBLE = "hive.hive2-compatible"
 VIEW_DEFAULT_PREFIX = "view-default."
 """`view-default.<key>`: default of a view property for new views (Iceberg's CatalogProperties)."""
@@ -432,6 +433,16 @@ CATALOG_PROPERTIES = (
         ),
     ),
     Property(
+        keys=(ANSI_MODE,),
+        parse=truth,
+        default=True,
+        meaning=(
+            "the ANSI mode of definitions in Spark's dialect that are made without a Spark session. The version "
+            "records it, and plain Spark and a `ViewSession` apply it ([column types](sql.md#column-types)). Set it to "
+            "false if your Spark runs without ANSI mode, as Spark 3.5 does by default"
+        ),
+    ),
+    Property(
         keys=(HIVE2_COMPATIBLE,),
         parse=truth,
         default=True,
@@ -629,6 +640,7 @@ class CatalogConfig(NamedTuple):
     require_engines: tuple[str, ...]
     row_text_for_trino: bool
     explicit_row_text: bool
+    ansi_mode: bool
     view_defaults: Mapping[str, str]
     """The `view-default.` properties, without the prefix."""
     view_overrides: Mapping[str, str]
@@ -687,6 +699,7 @@ class CatalogConfig(NamedTuple):
             require_engines=required_engines(properties) or (),
             row_text_for_trino=value_of(properties, ROW_TEXT_FOR_TRINO),
             explicit_row_text=value_of(properties, EXPLICIT_ROW_TEXT),
+            ansi_mode=value_of(properties, ANSI_MODE),
             view_defaults=_with_prefix(properties, VIEW_DEFAULT_PREFIX),
             view_overrides=_with_prefix(properties, VIEW_OVERRIDE_PREFIX),
         )

@@ -161,8 +161,7 @@ def build_definition_of_statement(
         schemas,
         database=database,
         functions=functions,
-        is_typed=analyzer is None,
-        recorded=recorded_settings(summary),
+        modes=_modes(store, statement.dialect, analyzer, summary),
     )
     query_definition, expansion = typed.definition, typed.definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
@@ -222,14 +221,13 @@ def _define(
     *,
     database: str,
     functions: Mapping[str, str],
-    is_typed: bool,
-    recorded: Mapping[str, str],
+    modes: Sequence[str] | None,
 ) -> _TypedDefinition:
-    """Expand a definition; with `is_typed`, determine the types of its columns by the rules of the dialect.
+    """Expand a definition and determine the types of its columns by the rules of the dialect.
 
-    Types and calls depend on Spark's ANSI mode. Without a recorded one it is on, as in Spark 4, or off if only that
-    makes the text readable. If neither does, each expression has the types of the mode that accepts it, and the mode
-    of the reader stays open.
+    Types and calls depend on Spark's ANSI mode: the first of `modes` that makes the text readable is recorded. If none
+    does, each expression has the types of the mode that accepts it, and the mode of the reader stays open. With None,
+    an engine determines the types.
     """
 
     def attempt(settings: Mapping[str, str]) -> _TypedDefinition:
@@ -237,15 +235,26 @@ def _define(
         columns = declared_columns(definition.expansion, schemas, database=database, functions=functions)
         return _TypedDefinition(definition=definition, columns=columns, settings=settings)
 
-    if not is_typed:
+    if modes is None:
         return _TypedDefinition(definition=define_view(statement, schemas, database=database, functions=functions))
-    if statement.dialect is Dialect.SPARK:
-        for mode in (recorded[ANSI],) if ANSI in recorded else ("true", "false"):
-            try:
-                return attempt({ANSI: mode})
-            except SqlError:
-                continue
+    for mode in modes:
+        try:
+            return attempt({ANSI: mode})
+        except SqlError:
+            continue
     return attempt({})
+
+
+def _modes(
+    store: MetastoreStore, dialect: Dialect, analyzer: Analyzer | None, summary: Mapping[str, str]
+) -> tuple[str, ...] | None:
+    """Return the ANSI modes to try: the recorded one, else that of the catalog and the other; None with an engine."""
+    if analyzer is not None:
+        return None
+    recorded = recorded_settings(summary).get(ANSI)
+    if dialect is not Dialect.SPARK or recorded is not None:
+        return () if recorded is None else (recorded,)
+    return ("true", "false") if store.config.ansi_mode else ("false", "true")
 
 
 def _reject_other_catalogs(

@@ -320,6 +320,7 @@ class _DefinitionBuilder:
             database=view.database,
             columns=declared_columns(column_names, comments),
             analyzer=self._analyzer,
+            summary=encode(view.settings),
         )
         forms = row_text_forms(self._store.config, {})
         forms = RowTextForms(forms.explicit, forms.for_trino and dialect != HIVE)

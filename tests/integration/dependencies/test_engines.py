@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, TimestamptzType
 
 from hive_views import HiveViewCatalog, define
-from hive_views.config import REQUIRE_ENGINES
+from hive_views.config import ANSI_MODE, REQUIRE_ENGINES
 from hive_views.errors import EngineRequirementError, InvalidPropertyError, NoSuchViewError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from tests.conftest import CatalogFactory
@@ -71,12 +71,19 @@ def test_findings_of_a_view(catalog: HiveViewCatalog, tables: str, query: str, e
 ANSI = "hive-views.conf.spark.sql.ansi.enabled"
 
 
-def test_mode_of_types_found_without_spark_is_recorded(catalog: HiveViewCatalog, tables: str):
+def test_mode_of_types_found_without_spark_is_recorded(
+    catalog: HiveViewCatalog, open_catalog: CatalogFactory, tables: str
+):
     texts = {"on": "SELECT id + '1' AS x FROM plain", "off": "SELECT '1' + '2' AS x FROM plain"}
     for name, query in texts.items():
         catalog.execute(f"CREATE VIEW {tables}.{name} AS {query}", database=tables)
     modes = [catalog.load_view((tables, name)).current_version().summary[ANSI] for name in texts]
     assert modes == ["true", "false"]
+    legacy = open_catalog({ANSI_MODE: "false"})
+    legacy.execute(f"CREATE VIEW {tables}.legacy AS SELECT id + '1' AS x FROM plain", database=tables)
+    version = catalog.load_view((tables, "legacy"))
+    assert version.current_version().summary[ANSI] == "false"
+    assert str(version.schema().fields[0].field_type) == "double"
     catalog.execute(f"CREATE VIEW {tables}.hive AS SELECT id FROM plain", database=tables, dialect="hive")
     assert ANSI not in catalog.load_view((tables, "hive")).current_version().summary
 
