@@ -30,7 +30,7 @@ from hive_views.metastore.table_schemas import MetastoreSchemas
 from hive_views.spec.changes import AddVersion, SetProperties
 from hive_views.spec.lineage_codec import LINEAGE, lineage_of_version
 from hive_views.spec.metadata import GENERATED_DIALECTS, ViewVersion
-from hive_views.spec.session_settings import encode, recorded_settings, settings_of_row
+from hive_views.spec.session_settings import encode, settings_entries, settings_of_row
 from hive_views.spec.version_texts import ORIGINAL_SQL, ROW_TEXT_RULES, row_texts, sql_texts
 from hive_views.sql.analysis.references import references
 from hive_views.sql.analysis.view_text import ViewText
@@ -78,7 +78,7 @@ def recompile(
         database=text.database,
         columns=declared_columns(names, None if names is None else text.column_comments),
         analyzer=analyzer,
-        summary=encode(recorded_settings(old_version.summary)),
+        summary=settings_entries(old_version.summary),
     )
     building = Building(forms=row_text_forms(store.config, loaded.metadata.properties))
     definition = build_definition(store, name, query, building)
@@ -146,15 +146,15 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
     if is_same_text and [name.lower() for name in row_names] == [field.name.lower() for field in fields]:
         # Only column types or the typed text differ; both are restored from the definition.
         return commit_changes(store, loaded, properties) if properties else repair(store, name)
-    settings: Mapping[str, str] = {}
+    entries: Mapping[str, str] = {}
     if is_same_text:
         text = text_of_version(name, version)
-        settings = recorded_settings(version.summary)
+        entries = settings_entries(version.summary)
     else:
         text = text_of_hive_view(row)
         if SPARK_DATABASE in row.parameters:
             text = replace(text, dialect=Dialect.SPARK)
-            settings = settings_of_row(row.parameters)
+            entries = encode(settings_of_row(row.parameters))
     text_names = text.expand_typed(analyzed_schemas(store, analyzer)).names
     if len(text_names) != len(row_names):
         raise InvalidViewError(
@@ -169,7 +169,7 @@ def adopt(store: MetastoreStore, name: ViewName, analyzer: Analyzer | None = Non
         database=text.database,
         columns=None if list(text_names) == [column.lower() for column in row_names] else declared_columns(row_names),
         analyzer=analyzer,
-        summary=encode(settings),
+        summary=entries,
     )
     building = Building(forms=row_text_forms(store.config, loaded.metadata.properties))
     definition = build_definition(store, name, query, building)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from hive_views.config import PLAIN_ROW_TEXT, RowTextForms
+from hive_views.config import ANSI_MODE, PLAIN_ROW_TEXT, RowTextForms
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
 from hive_views.dependencies.view_query import Analyzer, SparkKnowledge, ViewQuery
 from hive_views.errors import NoSuchViewError, SqlError
@@ -20,8 +20,7 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.session_settings import ANSI, recorded_settings
-from hive_views.spec.session_settings import encode as encode_settings
+from hive_views.spec.session_settings import ANSI, ansi_mode
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.row_text import row_text
@@ -175,7 +174,9 @@ def build_definition_of_statement(
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
-    summary = {**summary, **encode_settings(typed.settings)}
+    summary = dict(summary)
+    if typed.mode is not None and ansi_mode(summary) is None:
+        summary[ANSI_MODE] = typed.mode
     rewritten = row_text(
         statement.dialect, expansion, schemas, database=database, functions=functions, forms=building.forms
     )
@@ -211,8 +212,8 @@ class _TypedDefinition:
     definition: ExpandedDefinition
     columns: tuple[OutputColumn, ...] = ()
     """The columns with their declared types; empty if an engine determines them."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """The settings of Spark with which the types were found, in addition to those that are recorded."""
+    mode: str | None = None
+    """The ANSI mode of Spark with which the types were found; None if none accepts all expressions."""
 
 
 def _define(
@@ -230,19 +231,20 @@ def _define(
     an engine determines the types.
     """
 
-    def attempt(settings: Mapping[str, str]) -> _TypedDefinition:
-        definition = define_view(statement, schemas, database=database, functions=functions, conf=settings)
+    def attempt(mode: str | None) -> _TypedDefinition:
+        conf = None if mode is None else {ANSI: mode}
+        definition = define_view(statement, schemas, database=database, functions=functions, conf=conf)
         columns = declared_columns(definition.expansion, schemas, database=database, functions=functions)
-        return _TypedDefinition(definition=definition, columns=columns, settings=settings)
+        return _TypedDefinition(definition=definition, columns=columns, mode=mode)
 
     if modes is None:
         return _TypedDefinition(definition=define_view(statement, schemas, database=database, functions=functions))
     for mode in modes:
         try:
-            return attempt({ANSI: mode})
+            return attempt(mode)
         except SqlError:
             continue
-    return attempt({})
+    return attempt(None)
 
 
 def _modes(
@@ -251,9 +253,11 @@ def _modes(
     """Return the ANSI modes to try: the recorded one, else that of the catalog and the other; None with an engine."""
     if analyzer is not None:
         return None
-    recorded = recorded_settings(summary).get(ANSI)
-    if dialect is not Dialect.SPARK or recorded is not None:
-        return () if recorded is None else (recorded,)
+    if dialect is not Dialect.SPARK:
+        return ()
+    recorded = ansi_mode(summary)
+    if recorded is not None:
+        return (recorded,)
     return ("true", "false") if store.config.ansi_mode else ("false", "true")
 
 

@@ -11,7 +11,7 @@ from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.trino_encoding import is_encoded, query_of, schema_of
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.session_settings import ANSI, recorded_settings
+from hive_views.spec.session_settings import ansi_mode
 from hive_views.spec.version_texts import HIVE, ORIGINAL_SQL, row_texts, sql_texts
 from hive_views.sql.analysis.view_text import ViewText
 from hive_views.sql.resolver.scopes import Schemas, TableSchema
@@ -54,7 +54,7 @@ def text_of_version(view: ViewName, version: ViewVersion) -> ViewText:
         tuple(representation.field_aliases) if representation.field_aliases is not None else None,
         tuple(representation.field_comments) if representation.field_comments is not None else None,
         HIVE in texts,
-        recorded_settings(version.summary).get(ANSI) != "false",
+        ansi_mode(version.summary) != "false",
     )
 
 

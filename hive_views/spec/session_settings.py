@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hive_views.config import ANSI_MODE
+
 PREFIX = "hive-views.conf."
 """Prefix of the summary keys; Spark's key follows."""
 
@@ -185,13 +187,35 @@ def recorded_settings(summary: Mapping[str, str]) -> dict[str, str]:
     return {key: summary[PREFIX + key] for key in keys if can_change_results(key)}
 
 
+def typed_mode(summary: Mapping[str, str]) -> str | None:
+    """Return the ANSI mode with which a version was typed without Spark; None if it has the settings of a session.
+
+    It is no setting of a session: readers keep their other settings, which the settings of a session replace.
+    """
+    mode = summary.get(ANSI_MODE)
+    return mode if mode in ("true", "false") and PREFIX + ANSI not in summary else None
+
+
+def ansi_mode(summary: Mapping[str, str]) -> str | None:
+    """Return the recorded ANSI mode of a version, by a session or without one; None if it has none."""
+    return recorded_settings(summary).get(ANSI, typed_mode(summary))
+
+
+def settings_entries(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return the entries of a summary that hold settings which can change the rows, or the ANSI mode."""
+    mode = typed_mode(summary)
+    return encode(recorded_settings(summary)) | ({} if mode is None else {ANSI_MODE: mode})
+
+
 def row_settings(summary: Mapping[str, str]) -> dict[str, str]:
     """Return the row parameters with which plain Spark, and Spark's session catalog, apply a version's settings.
 
     They are those of its own views. Settings that change how a text is read are left out, because the row's text does
     not depend on them.
     """
-    return {ROW_PREFIX + key: value for key, value in recorded_settings(summary).items()}
+    mode = typed_mode(summary)
+    settings = recorded_settings(summary) | ({} if mode is None else {ANSI: mode})
+    return {ROW_PREFIX + key: value for key, value in settings.items()}
 
 
 def settings_of_row(parameters: Mapping[str, str]) -> dict[str, str]:

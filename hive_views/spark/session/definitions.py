@@ -25,7 +25,6 @@ from hive_views.spec.session_settings import (
     encode,
     is_captured_by_spark,
     is_same_setting,
-    recorded_settings,
 )
 from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_doubled_quotes, setting_dependence
 from hive_views.sql.text.positions import error_at, line_and_column
@@ -112,7 +111,7 @@ class DefinitionAnalyzer:
         """Return the analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
-        settings = recorded_settings(version.summary)
+        settings = self._queries.settings_of(version)
         return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
 
     def _warn_of_other_meanings(self, query: SourceText, context: NameContext) -> None:

@@ -26,11 +26,13 @@ from hive_views.spark.session.table_reads import TableReadError
 from hive_views.spark.sessions import SESSION_CATALOG, captured_settings
 from hive_views.spark.text_settings import TEXT_SETTINGS, USE_CURRENT
 from hive_views.spec.session_settings import (
+    ANSI,
     RECORDED,
     can_change_results,
     differing_settings,
     is_same_setting,
     recorded_settings,
+    typed_mode,
 )
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.spec.version_texts import HIVE, sql_texts
@@ -150,20 +152,34 @@ class NativeReads:
                 return False  # Iceberg's ResolveViews (1.11) reads the format as a database of its catalog
             if _WINDOW.search(definition):
                 return False  # Iceberg's ResolveViews (1.11) leaves named windows unresolved
-            return self._names.is_catalog(resolved.catalog) and self._has_settings(settings, enclosing_settings)
-        # The session catalog, also Iceberg's SparkSessionCatalog (1.11), reads the row's text, with ANSI off and the
-        # default time zone; names without a catalog mean the session's current one, whichever that is. It finds columns
-        # by their names, which the text of another program need not have.
+            if not settings:  # then they are those of the reader, but for the ANSI mode
+                has_settings = self.settings_of(version, enclosing_settings or {}) == (enclosing_settings or {})
+            else:
+                has_settings = self._has_settings(settings, enclosing_settings)
+            return has_settings and self._names.is_catalog(resolved.catalog)
+        # The session catalog, also Iceberg's SparkSessionCatalog (1.11), reads the row's text, in the ANSI mode of the
+        # row (off without one) and the default time zone; names without a catalog mean the session's current one,
+        # whichever that is. It finds columns by their names, which the text of another program need not have.
         is_ours = any(key.startswith(_SUMMARY_PREFIX) for key in version.summary)
         if settings or has_other_definition(view) or not is_ours:
             return False
         context = self._reads.context_of(version, resolved.name)
         return context.catalog == SESSION_CATALOG and self._names.current().catalog == SESSION_CATALOG
 
+    def settings_of(self, version: ViewVersion, enclosing: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the settings under which a version is analyzed; empty for those of the session.
+
+        They are its own, else those of the view or session that reads it (`enclosing`), in the ANSI mode of its types.
+        """
+        recorded, mode = recorded_settings(version.summary), typed_mode(version.summary)
+        if recorded or mode is None:
+            return recorded or enclosing
+        if is_same_setting(ANSI, enclosing.get(ANSI) or self._names.setting(ANSI), mode):
+            return enclosing
+        return {**(enclosing or captured_settings(self._spark, can_change_results)), ANSI: mode}
+
     def _has_settings(self, settings: Mapping[str, str], enclosing: Mapping[str, str] | None) -> bool:
         """Whether the reader has the recorded settings of a view, and Spark's defaults for those that it lacks."""
-        if not settings:
-            return True
         if enclosing:
             return not differing_settings(settings, enclosing)
         relevant = settings.keys() | captured_settings(self._spark, can_change_results).keys() - {*RECORDED}

@@ -27,6 +27,7 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.sessions import spark_exceptions
 from hive_views.spark.versions import is_tested
+from hive_views.spec.metadata import ViewVersion
 from hive_views.spec.version_texts import sql_texts
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_name
@@ -202,6 +203,10 @@ class QueryRewriter:
         enclosing = Enclosing((), settings or {})
         with self._materialized.analyzing():
             return self._replacer.replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
+
+    def settings_of(self, version: ViewVersion) -> Mapping[str, str]:
+        """Return the settings under which a version is analyzed; empty for those of the session."""
+        return self._native.settings_of(version, {})
 
     def find_definition(self, location: ViewErrorLocation) -> SourceText | None:
         """Return the text of the view that one of Spark's errors names, if it is in the catalog."""

@@ -44,7 +44,6 @@ from hive_views.spark.session.table_reads import (
 )
 from hive_views.spark.session.time_travel import TimeTravelReader
 from hive_views.spark.sessions import SESSION_CATALOG
-from hive_views.spec.session_settings import recorded_settings
 from hive_views.spec.staleness_policy import METADATA
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.text.quoting import quote_identifier, quote_name
@@ -209,7 +208,7 @@ class Replacer:
         metadata = self._catalog.materialized.load(resolved.name.identifier).metadata
         version = metadata.current_version()
         text = self._native.spark_text(resolved.name, version)
-        settings = recorded_settings(version.summary) or enclosing.settings
+        settings = self._native.settings_of(version, enclosing.settings)
         try:
             reads = self._reads.reads_of_definition(text, settings)
         except SqlError as error:
@@ -292,8 +291,7 @@ class Replacer:
         is_native = time_travel is None and self._native.is_read_natively(
             resolved, view, version, definition, enclosing.settings
         )
-        # A view without recorded settings is analyzed under those of the view or session that reads it.
-        settings = recorded_settings(version.summary) or enclosing.settings
+        settings = self._native.settings_of(version, enclosing.settings)
         try:
             reads = self._reads.reads_of_definition(definition, settings)
         except SqlError as error:

@@ -68,24 +68,21 @@ def test_findings_of_a_view(catalog: HiveViewCatalog, tables: str, query: str, e
     assert findings(catalog, f"{tables}.v") == expected
 
 
-ANSI = "hive-views.conf.spark.sql.ansi.enabled"
-
-
 def test_mode_of_types_found_without_spark_is_recorded(
     catalog: HiveViewCatalog, open_catalog: CatalogFactory, tables: str
 ):
     texts = {"on": "SELECT id + '1' AS x FROM plain", "off": "SELECT '1' + '2' AS x FROM plain"}
     for name, query in texts.items():
         catalog.execute(f"CREATE VIEW {tables}.{name} AS {query}", database=tables)
-    modes = [catalog.load_view((tables, name)).current_version().summary[ANSI] for name in texts]
+    modes = [catalog.load_view((tables, name)).current_version().summary[ANSI_MODE] for name in texts]
     assert modes == ["true", "false"]
     legacy = open_catalog({ANSI_MODE: "false"})
     legacy.execute(f"CREATE VIEW {tables}.legacy AS SELECT id + '1' AS x FROM plain", database=tables)
     version = catalog.load_view((tables, "legacy"))
-    assert version.current_version().summary[ANSI] == "false"
+    assert version.current_version().summary[ANSI_MODE] == "false"
     assert str(version.schema().fields[0].field_type) == "double"
     catalog.execute(f"CREATE VIEW {tables}.hive AS SELECT id FROM plain", database=tables, dialect="hive")
-    assert ANSI not in catalog.load_view((tables, "hive")).current_version().summary
+    assert ANSI_MODE not in catalog.load_view((tables, "hive")).current_version().summary
 
 
 def test_recompile_keeps_the_recorded_mode(catalog: HiveViewCatalog, raw: Client, tables: str, hive_table: MakeTable):
@@ -96,7 +93,7 @@ def test_recompile_keeps_the_recorded_mode(catalog: HiveViewCatalog, raw: Client
     hive_table("grown", "id", "more")
     result = catalog.recompile_view((tables, "v"))
     assert result.added == ("more",)
-    assert catalog.load_view((tables, "v")).current_version().summary[ANSI] == "false"
+    assert catalog.load_view((tables, "v")).current_version().summary[ANSI_MODE] == "false"
 
 
 def test_row_without_the_mode_of_its_types_has_a_finding(catalog: HiveViewCatalog, tables: str):

@@ -123,6 +123,18 @@ def test_definition_without_spark_is_read_in_the_ansi_mode_of_its_types(
             assert sorted(map(repr, views.sql(f"SELECT * FROM {home}.v").collect())) == sorted(map(repr, expected))
 
 
+def test_definition_without_spark_is_read_under_the_other_settings_of_the_reader(
+    spark: SparkSession, catalog: HiveViewCatalog, home: str
+) -> None:
+    query = "SELECT CAST(to_date('2024-2-9 x', 'yyyy-MM-dd') AS STRING) AS d FROM t"
+    catalog.execute(f"CREATE VIEW v AS {query}", database=home)
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    session.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    with ViewSession(session, catalog) as views:
+        assert {tuple(row) for row in views.sql(f"SELECT * FROM {home}.v").collect()} == {("2024-02-09",)}
+
+
 NEWER = ("hmac('key', 'text')", "jaro_winkler_similarity(name, 'b')", "vector_norm(array(1.0F, 2.0F))")
 """Calls of functions that Spark 4.1 does not have."""
 
