@@ -22,6 +22,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TypeVar
 
+from typing_extensions import Self
+
 LOOPBACK = "127.0.0.1"
 
 EVERY = 0
@@ -306,7 +308,7 @@ class ThriftProxy:
         if self._failure:
             raise self._failure
 
-    def __enter__(self) -> ThriftProxy:
+    def __enter__(self) -> Self:
         self.accept()
         return self
 

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol
 
+from typing_extensions import Self
+
 from hive_views.schema_upgrade.address import Address
 from hive_views.schema_upgrade.dialects.base import Dialect
 
@@ -49,7 +51,7 @@ class Session(Protocol):
         """Roll back and close the connection."""
         ...
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

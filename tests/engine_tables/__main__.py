@@ -18,7 +18,9 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import hive_views.sql.engines
 from hive_views.spark.versions import spark_line
@@ -130,7 +132,7 @@ def print_comparison_with_hive() -> None:
     print(*comparison.lines(), sep="\n")
 
 
-def _write(engine: str, answers: dict, earlier: dict | None = None) -> None:
+def _write(engine: str, answers: dict, earlier: Mapping[str, Any] | None = None) -> None:
     document = Document(engine, next(iter(answers.values())).version, earlier)
     for rules, given in answers.items():
         document.add(rules, given)

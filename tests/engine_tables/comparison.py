@@ -9,6 +9,7 @@ from typing import Any
 
 from hive_views.errors import SqlError
 from hive_views.sql.engines.tables import engine_table
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.names import row_type
 from hive_views.sql.writing.expand import AuthorContext, expand
 from tests.engine_tables.arguments import written
@@ -25,7 +26,7 @@ _OPERATORS_AND_KEYWORDS = frozenset({"case", "cast", "||", "!=", "<>"})
 """What Spark lists as functions though it has no entry in the registry."""
 
 
-def inferred(sql: str, tables: Tables, dialect: str, conf: Mapping[str, str] | None = None) -> str | None:
+def inferred(sql: str, tables: Tables, dialect: Dialect, conf: Mapping[str, str] | None = None) -> str | None:
     """Return the inferred type of an expression; None where it is unknown or the text is refused."""
     try:
         query = f"SELECT {sql} AS c FROM t"
@@ -74,7 +75,9 @@ class Comparison:
     absent: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
 
-    def add(self, tables: Tables, sql: str, answer: str, dialect: str = "spark", setting: str | None = None) -> None:
+    def add(
+        self, tables: Tables, sql: str, answer: str, dialect: Dialect = Dialect.SPARK, setting: str | None = None
+    ) -> None:
         """Compare the inferred type of an expression with the engine's."""
         kind = inferred(sql, tables, dialect, {ANSI: setting} if setting else None)
         given = outcome(kind, answer)
@@ -153,5 +156,5 @@ def compare_hive(engine: HiveEngine) -> Comparison:
     result = Comparison("Hive", VERSION)
     tables = Tables({"t": HIVE_COLUMNS})
     for sql, answer in ask_hive_calls(engine).items():
-        result.add(tables, sql, answer, "hive")
+        result.add(tables, sql, answer, Dialect.HIVE)
     return result

@@ -287,7 +287,8 @@ def _read_other_database(world: World, labels: Labels) -> DatabaseContent:
 
 def _create_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
     begin()
-    return catalog.create_namespace(_other(world), {"color": "red"})
+    catalog.create_namespace(_other(world), {"color": "red"})
+    return None
 
 
 def _update_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
@@ -297,7 +298,8 @@ def _update_other_database(catalog: HiveViewCatalog, world: World, begin: Begin)
 
 def _drop_other_database(catalog: HiveViewCatalog, world: World, begin: Begin) -> object:
     begin()
-    return catalog.drop_namespace(_other(world))
+    catalog.drop_namespace(_other(world))
+    return None
 
 
 def _color_other_database(catalog: HiveViewCatalog, world: World) -> object:

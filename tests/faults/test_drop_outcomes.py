@@ -33,6 +33,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
     ShowLocksRequest,
+    Table,
     UnlockRequest,
 )
 from hive_views.metastore.capabilities import is_cas_verified
@@ -189,7 +190,7 @@ def test_late_creation_after_rejection_finds_its_storage(
         with pytest.MonkeyPatch.context() as patch:
             send = creating.store.client.create_table
 
-            def create_other_first(table: object) -> None:
+            def create_other_first(table: Table) -> None:
                 if held.arrived.is_set():
                     lock_free = HiveViewCatalog(
                         "prod",

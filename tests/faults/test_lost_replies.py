@@ -27,7 +27,7 @@ from tests.proxy import Action, BlackHole, CutReply, DropReply, DropRequest, Dup
 CALL_TIMEOUT = {"hive-views.call-timeout-ms": "1500"}
 """The time-out of calls that must run into it; long enough for answers of a busy metastore."""
 
-BROKEN = {
+BROKEN: dict[str, Action] = {
     "request lost": DropRequest(),
     "reply lost": DropReply(),
     "reply cut in half": CutReply(),
@@ -35,7 +35,7 @@ BROKEN = {
     "reply reset": DropReply(reset=True),
     "reply cut after three bytes": CutReply(keep=3),
 }
-SILENT = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=True)}
+SILENT: dict[str, Action] = {"request swallowed": BlackHole(), "reply swallowed": DropReply(silent=True)}
 
 # The number of requests; `test_fault_matrix` covers the other operations.
 CASES = [
@@ -47,7 +47,7 @@ CASES = [
 @pytest.mark.parametrize(("change", "fault"), CASES, ids=str)
 def test_lost_reply_is_settled_after_one_fault(change: ViewChange, fault: str, scene: Scene) -> None:
     faulty = scene.behind(**(CALL_TIMEOUT if fault in SILENT else {}))
-    action: Action = {**BROKEN, **SILENT}[fault]
+    action = {**BROKEN, **SILENT}[fault]
     scene.proxy.on(change.method, action)
     change.run(faulty, scene.database)
     scene.check(change)

@@ -233,7 +233,7 @@ def on_check(database: str) -> dict[str, Any]:
 
 def on_partitions(name: str) -> list[Any]:
     """Return the partitions of a view, and whether each one is stale."""
-    marked = CATALOG.partitions.marked if hasattr(CATALOG, "partitions") else CATALOG.marked_partitions
+    marked = CATALOG.partitions.marked if hasattr(CATALOG, "partitions") else getattr(CATALOG, "marked_partitions")  # noqa: B009
     return [[list(item.partition), item.stale] for item in marked(name)]
 
 

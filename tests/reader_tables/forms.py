@@ -123,7 +123,7 @@ def classes() -> Iterator[str]:
 def choices() -> Iterator[str]:
     """Yield choices between values of each pair of types, and of a column and a literal."""
     pairs = [*product(columns(FIRST), columns(SECOND)), *product(columns(FIRST), _LITERALS)]
-    forms = ("CASE WHEN bo THEN {0} ELSE {1} END", "coalesce({0}, {1})", "if(bo, {0}, {1})", "nvl({0}, {1})")
+    forms = ["CASE WHEN bo THEN {0} ELSE {1} END", "coalesce({0}, {1})", "if(bo, {0}, {1})", "nvl({0}, {1})"]
     forms += ("nullif({0}, {1})", "greatest({0}, {1})", "least({0}, {1})", "CASE {0} WHEN {1} THEN 1 END")
     forms += ("concat({0}, {1})", "array({0}, {1})", "concat_ws('-', {0}, {1})")
     yield from (form.format(*pair) for form in forms for pair in pairs)
@@ -229,12 +229,12 @@ def aggregates(is_valid: Callable[[str], bool]) -> Iterator[str]:
 def texts() -> Iterator[str]:
     """Yield queries: windows, set operations, groupings and joins for each type."""
     orders = ("ORDER BY id2", "ORDER BY {0} NULLS FIRST, id2", "ORDER BY {0} DESC NULLS LAST, id2", "ORDER BY {0}, id2")
-    functions = ("row_number()", "rank()", "dense_rank()", "lag({0})", "lead({0})", "first_value({0})")
+    functions = ["row_number()", "rank()", "dense_rank()", "lag({0})", "lead({0})", "first_value({0})"]
     functions += ("last_value({0})", "percent_rank()", "cume_dist()", "ntile(3)", "lag({0}, 2)", "sum({0})", "max({0})")
     functions += ("avg({0})", "count({0})", "min({0})")
     placed = ("ORDER BY {0} NULLS FIRST, id2 NULLS FIRST", "ORDER BY {0} DESC NULLS LAST, id2 NULLS LAST")
     inner = f"(SELECT id AS id2, g, {', '.join(columns(FIRST))} FROM k.t) w"
-    frames = ("", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING")
+    frames = ["", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"]
     frames += (" ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",)
     for one, function in product(("i", "s", "n", "d", "dt", "bo"), functions):
         for order in orders:

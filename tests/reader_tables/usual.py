@@ -94,8 +94,13 @@ def scalars() -> Iterator[str]:
     )
     yield from (f"{one} / nullif({other}2, 0)" for one, other in product(_NUMBERS, _NUMBERS))
     yield from (f"{one} LIKE {word} {patterns}" for one in "sv" for word in ("ANY", "ALL") for patterns in _LISTS)
-    zeros = ("coalesce(n, 0.0)", "nvl(n, 1.50)", "CASE WHEN bo THEN n ELSE 0.00 END", "if(bo, 0.0, m)", "nvl(m, 7.500)")
-    yield from zeros
+    yield from (
+        "coalesce(n, 0.0)",
+        "nvl(n, 1.50)",
+        "CASE WHEN bo THEN n ELSE 0.00 END",
+        "if(bo, 0.0, m)",
+        "nvl(m, 7.500)",
+    )
     zeros = (
         "coalesce(d, 0.0)",
         "nvl(d, 1.50)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -65,7 +65,7 @@ def test_default_is_documented_and_applies(item: Property) -> None:
         (text_or("d"), "x", "x"),
     ],
 )
-def test_text_is_parsed_or_rejected(parse: object, text: str, expected: object) -> None:
+def test_text_is_parsed_or_rejected(parse: Callable[[str, str], object], text: str, expected: object) -> None:
     item = Property(keys=("k",), parse=parse, default="default", meaning="")
     if expected is InvalidPropertyError:
         with pytest.raises(InvalidPropertyError, match=r"\bk\b"):

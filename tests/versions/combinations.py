@@ -155,7 +155,7 @@ def _sqlglot(minor: str) -> Combination:
 
 
 COMBINATIONS: tuple[Combination, ...] = (
-    *(combination for line in reversed(SPARK_LINES) for combination in _spark(line)),
+    *(combination for line in reversed(list(SPARK_LINES)) for combination in _spark(line)),
     *(_python(version) for version in PYTHONS),
     Combination(
         name="oldest-dependencies",

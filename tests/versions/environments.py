@@ -37,7 +37,7 @@ def prepare(environment: Environment) -> Path:
     base = find_python(environment.python)
     shutil.rmtree(home, ignore_errors=True)
     subprocess.run([base, "-m", "venv", home], check=True)
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*command, "--editable", ".[test]", *environment.packages], cwd=REPOSITORY, check=True)
     stamp.write_text(wanted)
     return python
@@ -53,7 +53,7 @@ def install_overlay(python: Path, name: str, package: str) -> Path:
     """Install one package into a directory of its own, without its dependencies; return the directory."""
     directory = DIRECTORY / name
     shutil.rmtree(directory, ignore_errors=True)
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*command, "--target", directory, package], check=True)
     return directory
 
@@ -79,7 +79,7 @@ def installed_versions(python: Path, names: Iterable[str], variables: Mapping[st
         "import json, platform, sys; from importlib.metadata import version; "
         "print(json.dumps([platform.python_version(), {name: version(name) for name in sys.argv[1:]}]))"
     )
-    command = [python, "-c", program, *names]
+    command: list[str | Path] = [python, "-c", program, *names]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(variables))
     number, versions = json.loads(answer.stdout)
     return str(number), dict(versions)

@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
 BUCKET = "views"

@@ -10,7 +10,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 
+from hive_views import HiveViewCatalog
+from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+from hive_views.metastore.rows.row import Row
+from hive_views.metastore.rows.serialization import encode_row
 
 SCHEMA = Schema(
     NestedField(3, "id", IntegerType(), required=True, doc="unique ID"),
@@ -80,3 +84,15 @@ def files_below(directory: str | os.PathLike[str]) -> set[Path]:
     """All files below a directory (a path or a `file:` URI), whatever their depth; none if it is not there."""
     top = path(os.fspath(directory))
     return {found for found in top.rglob("*") if found.is_file()} if top.exists() else set()
+
+
+def row_of(catalog: HiveViewCatalog, name: ViewName) -> Row:
+    """Return a row that exists."""
+    row = catalog.store.get_row(name)
+    assert row is not None, name
+    return row
+
+
+def row_bytes(catalog: HiveViewCatalog, name: ViewName) -> bytes:
+    """Return all fields of a row that exists, to compare them."""
+    return encode_row(row_of(catalog, name))

@@ -52,13 +52,14 @@ def nothing_there(metastore: EmbeddedMetastore, raw: Client, database: str) -> b
 def test_identifier_may_start_with_catalog_name(catalog: HiveViewCatalog, database: str) -> None:
     view = catalog.create_view(f"prod.{database}.v", SCHEMA, version(database))
     assert view.name() == (database, "v")
-    for identifier in (
+    identifiers: tuple[Any, ...] = (
         f"{database}.v",
         f"prod.{database}.v",
         (database, "v"),
         ("prod", database, "v"),
         [database, "v"],
-    ):
+    )
+    for identifier in identifiers:
         assert catalog.view_exists(identifier)
         assert catalog.load_view(identifier) == view
     assert not catalog.view_exists(f"other.{database}.v")

@@ -408,6 +408,7 @@ def test_existing_name_is_rejected(
     for attempt in attempts:
         with pytest.raises(expected, match=f"^{message}{name}") as caught:
             attempt()
+        assert isinstance(caught.value, (ViewAlreadyExistsError, TableAlreadyExistsError))
         assert caught.value.identifier == name
     kept = "View" if kind.endswith("view") else "Table"
     with pytest.raises(expected, match=f"Cannot rename {database}.other to {name}. {kept} already exists"):

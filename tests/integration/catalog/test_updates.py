@@ -114,9 +114,9 @@ def test_rollback_to_missing_version_raises(catalog: HiveViewCatalog, database: 
         view.update().rollback(timestamp_ms=created - 1)
     with pytest.raises(NoSuchVersionError):
         view.version_at(created - 1)
-    for arguments in ({}, {"version_id": 1, "timestamp_ms": created}):
+    for version_id, timestamp_ms in ((None, None), (1, created)):
         with pytest.raises(InvalidPropertyError, match="either a version id or a time"):
-            view.update().rollback(**arguments)
+            view.update().rollback(version_id=version_id, timestamp_ms=timestamp_ms)
 
 
 def test_rollback_after_concurrent_definition_fails(catalog: HiveViewCatalog, database: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hive_views.cli.connection import ConnectionOptions, configured_catalog, parse_properties
+from hive_views.catalog.configuration import configured_catalog
+from hive_views.cli.connection import ConnectionOptions, parse_properties
 from hive_views.errors import UsageError
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from tests.integration.cli.conftest import invoke

@@ -19,7 +19,7 @@ from tests.proxy import EVERY, DropReply, ThriftProxy
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-def all_errors(root: type = errors.HiveViewsError) -> list[type]:
+def all_errors(root: type[errors.HiveViewsError] = errors.HiveViewsError) -> list[type[errors.HiveViewsError]]:
     return [root, *(each for kind in root.__subclasses__() for each in all_errors(kind))]
 
 
@@ -62,7 +62,7 @@ def test_page_lists_every_exit_code() -> None:
         (errors.EmbeddedMetastoreError, 1),
     ],
 )
-def test_exit_code_of_error(kind: type, code: int) -> None:
+def test_exit_code_of_error(kind: type[errors.HiveViewsError], code: int) -> None:
     assert exit_code(kind.__new__(kind)) == code
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from hive_views.cli.commands import metastore
+from hive_views.cli.connection import default_directory
 from tests.integration.metastore.rpc import connect
 
 COMMAND = [sys.executable, "-m", "hive_views"]
@@ -127,7 +128,7 @@ def test_status_is_rendered_as_text(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_default_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert metastore.default_directory() == tmp_path / "hive-views" / "metastore"
+    assert default_directory() == tmp_path / "hive-views" / "metastore"
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert metastore.default_directory() == Path("/home/somebody/.local/share/hive-views/metastore")
+    assert default_directory() == Path("/home/somebody/.local/share/hive-views/metastore")

@@ -174,8 +174,8 @@ def test_replace_keeps_unspecified_fields(cli: Cli, catalog: HiveViewCatalog, da
     assert {"a": "1", "b": "2", "comment": "two"}.items() <= view.metadata.properties.items()
     rejected = cli("replace", name, "--sql", "SELECT 3 AS n")
     assert (rejected.code, "refer to the catalog lake" in rejected.err) == (2, True)
-    words = ("--raw", "--sql", "SELECT 3 AS n", "--default-catalog", "", "--default-namespace", "x")
-    assert cli("replace", name, *words).code == 0
+    emptied = ("--raw", "--sql", "SELECT 3 AS n", "--default-catalog", "", "--default-namespace", "x")
+    assert cli("replace", name, *emptied).code == 0
     version = catalog.load_view(name).current_version()
     assert (version.default_namespace, version.default_catalog) == (("x",), None)
 

@@ -10,6 +10,7 @@ from pyiceberg.types import LongType, NestedField
 
 from hive_views import HiveView, HiveViewCatalog
 from hive_views.metastore._thrift.hive_metastore.ttypes import FieldSchema
+from hive_views.sql.text.dialects import Dialect
 from tests.integration.catalog.samples import hive_row
 
 MakeTable = Callable[..., str]
@@ -64,7 +65,7 @@ def longs(catalog: HiveViewCatalog, sql: str, database: str) -> Callable[[str], 
         from hive_views.metastore.table_schemas import MetastoreSchemas
         from hive_views.sql.writing.expand import expand
 
-        names = expand(query, MetastoreSchemas(catalog.store), database=database, dialect="spark").names
+        names = expand(query, MetastoreSchemas(catalog.store), database=database, dialect=Dialect.SPARK).names
         return Schema(*(NestedField(number, name, LongType()) for number, name in enumerate(names, start=1)))
 
     return schema

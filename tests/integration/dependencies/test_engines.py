@@ -342,9 +342,9 @@ def test_required_engines_of_a_view_take_precedence(open_catalog, catalog: HiveV
     catalog.execute(f"CREATE VIEW {tables}.v AS SELECT id / id AS half FROM plain", database=tables)
     view = catalog.load_view(f"{tables}.v")
     with pytest.raises(EngineRequirementError):
-        view.update().set_properties(**{REQUIRE_ENGINES: "trino"}).commit()
+        view.update().set_properties({REQUIRE_ENGINES: "trino"}).commit()
     with pytest.raises(InvalidPropertyError, match="spark, hive, trino"):
-        view.update().set_properties(**{REQUIRE_ENGINES: "presto"}).commit()
+        view.update().set_properties({REQUIRE_ENGINES: "presto"}).commit()
     strict = open_catalog({REQUIRE_ENGINES: "trino"})
     strict.load_view(f"{tables}.v").update().set_properties(a="b").commit()
     for engines in ("spark", ""):

@@ -24,6 +24,7 @@ from hive_views.metastore.partitions import DEFAULT_PARTITION
 from hive_views.sql.analysis.references import references
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.writing.expand import expand
 
 TYPES = {"ds": "string", "hr": "string", "n": "bigint", "day": "date"}
@@ -32,7 +33,7 @@ VIEW = ViewName("d", "v")
 
 
 def table_uses(
-    sql: str, columns: Mapping[str, str] | None = None, dialect: str = "hive", **views: Relation
+    sql: str, columns: Mapping[str, str] | None = None, dialect: Dialect = Dialect.HIVE, **views: Relation
 ) -> list[TableUse]:
     relations = {**TABLES, **{ViewName("d", name): node for name, node in views.items()}}
     view = relation(VIEW, sql, columns, dialect, relations)
@@ -43,7 +44,7 @@ def relation(
     name: ViewName,
     sql: str,
     columns: Mapping[str, str] | None = None,
-    dialect: str = "hive",
+    dialect: Dialect = Dialect.HIVE,
     relations: Mapping[ViewName, Relation] = TABLES,
 ) -> Relation:
     """Return a view as `partitions` does: a text that cannot be resolved is a problem, and names what it reads.
@@ -211,9 +212,9 @@ CONSTANTS = [
 ]
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark", "trino"])
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK, Dialect.TRINO])
 @pytest.mark.parametrize(("condition", "matching", "other"), CONSTANTS)
-def test_constants_restrict_partitions(condition: str, matching, other, dialect: str) -> None:
+def test_constants_restrict_partitions(condition: str, matching, other, dialect: Dialect) -> None:
     if dialect == "trino" and ("to_date" in condition or "substr" in condition):
         return  # Trino has other functions
     for swapped in (condition, f"({condition})"):
@@ -241,16 +242,16 @@ def test_reasons_concern_given_columns() -> None:
     assert len(use.reasons) == 3
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
 @pytest.mark.parametrize(("cast", "expected"), [("CAST", "CAST"), ("TRY_CAST", "TRY_CAST")])
-def test_reason_shows_cast_as_typed(cast: str, expected: str, dialect: str) -> None:
+def test_reason_shows_cast_as_typed(cast: str, expected: str, dialect: Dialect) -> None:
     (use,) = table_uses(f"SELECT concat({cast}(a.ds AS INT), '') AS ds, a.n FROM d.a a", dialect=dialect)
     assert use.reasons == (f"ds of d.v is computed: CONCAT({expected}(a.ds AS INT), '')",)
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
 @pytest.mark.parametrize(("sql", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_restrictions_of_query(sql: str, expected: str, dialect: str) -> None:
+def test_restrictions_of_query(sql: str, expected: str, dialect: Dialect) -> None:
     uses = table_uses(sql, dialect=dialect)
     if dialect == "hive" and relation(VIEW, sql).query is None:  # Hive has no such query
         assert not any(use.columns for use in uses)
@@ -263,15 +264,15 @@ def test_restrictions_of_query(sql: str, expected: str, dialect: str) -> None:
 @pytest.mark.parametrize("options", ["('snapshot-id' = '5')", "(`branch` = 'b', `x` = 1)"])
 def test_options_of_table_may_read_another_state(options: str) -> None:
     sql = f"WITH y AS (SELECT 1) SELECT x.ds, x.n FROM d.a WITH {options} x JOIN y"
-    (use,) = table_uses(sql, dialect="spark")
+    (use,) = table_uses(sql, dialect=Dialect.SPARK)
     assert (describe(use), use.state_clause, use.version) == ("a() AT", f"WITH {options}", None)
 
 
 def test_options_concern_only_their_table() -> None:
     sql = "SELECT x.ds, y.n FROM d.a WITH ('branch' = 'b') x JOIN d.b y ON x.ds = y.ds"
-    assert [describe(use) for use in table_uses(sql, dialect="spark")] == ["a() AT", "b(ds=ds)"]
+    assert [describe(use) for use in table_uses(sql, dialect=Dialect.SPARK)] == ["a() AT", "b(ds=ds)"]
     sql = sql.replace("d.a WITH", "d.a VERSION AS OF 5 WITH")
-    assert [describe(use) for use in table_uses(sql, dialect="spark")] == ["a() AT", "b() AT"]
+    assert [describe(use) for use in table_uses(sql, dialect=Dialect.SPARK)] == ["a() AT", "b() AT"]
 
 
 @pytest.mark.parametrize("declared", ["bigint", "double", "date", "char(3)"])
@@ -291,13 +292,13 @@ def test_column_declared_with_another_type_restricts_nothing(declared: str) -> N
     ],
 )
 def test_version_that_clause_names(clause: str, version: str | None) -> None:
-    (use,) = table_uses(f"SELECT x.ds, x.n FROM d.a {clause} x", dialect="spark")
+    (use,) = table_uses(f"SELECT x.ds, x.n FROM d.a {clause} x", dialect=Dialect.SPARK)
     assert use.version == version
 
 
 def test_other_state_of_view_concerns_all_its_tables() -> None:
     w = relation(ViewName("d", "w"), "SELECT a.ds FROM d.a a", {"ds": "string"})
-    (use,) = table_uses("SELECT w.ds, 1 n FROM d.w VERSION AS OF 5 w", dialect="spark", w=w)
+    (use,) = table_uses("SELECT w.ds, 1 n FROM d.w VERSION AS OF 5 w", dialect=Dialect.SPARK, w=w)
     assert describe(use) == "a() AT"
 
 
@@ -330,7 +331,7 @@ def test_views_that_are_read_twice_are_analyzed_once() -> None:
         views[name.name] = relation(
             name, sql if level else "SELECT a.ds, a.n FROM d.a a", {"ds": "string", "n": "bigint"}, relations=relations
         )
-    uses = table_uses(f"SELECT w.ds, w.n FROM d.w{levels - 1} w", **views)
+    uses = table_uses(f"SELECT w.ds, w.n FROM d.w{levels - 1} w", None, Dialect.HIVE, **views)
     assert sorted(describe(use) for use in uses) == ["a()", "a(ds=ds)"]
 
 
@@ -571,11 +572,11 @@ def test_partitions_outside_result_do_not_change_rows(source: random.Random) -> 
     grammar = Grammar(source)
     sql = grammar.query(2)
     relations = dict(TABLES)
-    w = relation(ViewName("d", "w"), grammar.view, dict(PARTITIONED_BY), "spark")
+    w = relation(ViewName("d", "w"), grammar.view, dict(PARTITIONED_BY), Dialect.SPARK)
     if w.query is not None:
         w = replace(w, types={name: column.type or "double" for name, column in w.query.columns})
     relations[w.name] = w
-    found = find_table_uses(relation(VIEW, sql, None, "spark", relations), relations.get, ["ds"])
+    found = find_table_uses(relation(VIEW, sql, None, Dialect.SPARK, relations), relations.get, ["ds"])
     uses = found.tables
     texts = sql + grammar.view if "d.w " in sql else sql
     names_state = " AS OF " in texts or " WITH (" in texts

@@ -105,10 +105,10 @@ def test_views_over_invalid_view_are_blocked_at_any_distance(
     if successor == "view that reads the chain":
         cycle = dict.fromkeys(("a", "b", "c", "base"), "invalid")
         assert results == {**cycle, "d": "blocked", "fine": "valid"}
-        causes = ("a", "b", "base", "c")
+        causes = {"a", "b", "base", "c"}
     else:
         assert results == BLOCKED
-        causes = ("a",)
+        causes = {"a"}
     (problem,) = checked_views(chain, database)["d"].problems
     assert set(problem.blocked_by) <= {ViewName(database, cause) for cause in causes}
     # A view of another database, alone, with its database, and in pictures.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import subprocess
@@ -53,9 +54,7 @@ def engine() -> Iterator[Any]:
         # On a machine with /.dockerenv, testcontainers would assume a container and use other ports.
         patch.setenv("TESTCONTAINERS_CONNECTION_MODE", "docker_host")
         patch.setenv("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
-        import docker
-
-        client = docker.from_env()
+        client = importlib.import_module("docker").from_env()  # a folder of the repository has the name, too
         _skip_or_fail(_missing_images_reason(client))
         label = f"hive-views-test={uuid4().hex}"
         patch.setenv("HIVE_VIEWS_TEST_LABEL", label)

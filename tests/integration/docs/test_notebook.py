@@ -3,6 +3,7 @@
 import ast
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -13,16 +14,20 @@ NOTEBOOK = Path(__file__).parents[3] / "examples" / "views.ipynb"
 def run_cell(source: str, names: dict[str, object]) -> object:
     """Run a cell; returns the value of its last expression, as a notebook displays it."""
     tree = ast.parse(source)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, NOTEBOOK.name, "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
 
 
 @pytest.mark.usefixtures("alone")
 def test_cells_run_and_display_tables(metastore, monkeypatch):
     monkeypatch.setenv("HIVE_VIEWS_URI", metastore.uri)
     monkeypatch.setenv("HIVE_VIEWS_WAREHOUSE", metastore.warehouse)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     cells = [
         "".join(cell["source"]) for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -24,10 +25,10 @@ NOWHERE = "thrift://127.0.0.1:1"
 
 
 def checked(
-    uri: str, database: str | None = None, *, write: bool = True, **properties: str
+    uri: str, database: str | None = None, properties: Mapping[str, str] | None = None, *, write: bool = True
 ) -> tuple[DoctorReport, dict[str, Finding]]:
     """Return a report and the last finding of each check."""
-    with_catalog = HiveViewCatalog("test", **{"uri": uri, **properties})
+    with_catalog = HiveViewCatalog("test", **{"uri": uri, **(properties or {})})
     report = examine(with_catalog, database=database, write=write)
     with_catalog.close()
     return report, {finding.check: finding for finding in report.findings}
@@ -68,6 +69,7 @@ def test_healthy_metastore(metastore: EmbeddedMetastore, properties: dict[str, s
     assert findings["version"].details["sign"] == "2.3"
     assert findings["version"].details["called"] == "3.0"
     methods = findings["version"].details["methods"]
+    assert isinstance(methods, dict)
     assert (methods["get_table_req"], methods["alter_table_req"], methods["get_catalogs"]) == (True, False, False)
     assert findings["compare-and-swap"].details == {"honored": True, "by_methods": True}
     assert findings["filter"].details == {"like": True, "equals": True}
@@ -110,7 +112,7 @@ def test_other_service_is_reported(metastore: EmbeddedMetastore, fault: str) -> 
     if fault == "no answer":
         with ThriftProxy(metastore.port) as proxy:
             proxy.on(ANY, BlackHole(), nth=EVERY)
-            _, findings = checked(proxy.uri, **{"hive-views.call-timeout-ms": "200"})
+            _, findings = checked(proxy.uri, properties={"hive-views.call-timeout-ms": "200"})
         assert "no answer within 200 ms" in findings["reachable"].message
     else:
         with Relay(metastore.port, answers={b"\x80\x01\x00": b"HTT"}) as relay:
@@ -143,14 +145,14 @@ def test_unavailable_locks_are_reported(metastore: EmbeddedMetastore, database: 
     answers = {b"\x00\x00\x00\x04lokk": b"\x00\x00\x00\x04lock", b"shew_locks": b"show_locks"}
     for enabled, level in (("true", "problem"), ("false", "warning")):
         with Relay(metastore.port, requests=broken, answers=answers) as relay:
-            report, findings = checked(relay.uri, database, **{"iceberg.engine.hive.lock-enabled": enabled})
+            report, findings = checked(relay.uri, database, {"iceberg.engine.hive.lock-enabled": enabled})
         assert levels(report)["locks"] == level
         assert "this metastore cannot lock" in findings["locks"].message
     assert left_behind(metastore, database) == []
 
 
 def test_heartbeat_interval_longer_than_expiry_is_reported(metastore: EmbeddedMetastore) -> None:
-    _, findings = checked(metastore.uri, write=False, **{"iceberg.hive.lock-heartbeat-interval-ms": "300000"})
+    _, findings = checked(metastore.uri, properties={"iceberg.hive.lock-heartbeat-interval-ms": "300000"}, write=False)
     assert findings["lock-expiry"].level is Level.PROBLEM
     assert findings["lock-expiry"].advice == "Set iceberg.hive.lock-heartbeat-interval-ms to 100000 or less"
 
@@ -179,14 +181,14 @@ def test_damaged_characters_are_reported(metastore: EmbeddedMetastore, database:
 def test_unwritable_storage_is_reported(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     location = (tmp_path / "file").as_uri()
-    _, findings = checked(metastore.uri, warehouse=location)
+    _, findings = checked(metastore.uri, properties={"warehouse": location})
     assert (findings["storage"].level, findings["storage"].subject) == (Level.PROBLEM, location)
-    _, findings = checked(metastore.uri, warehouse="nosuch://bucket/x")
+    _, findings = checked(metastore.uri, properties={"warehouse": "nosuch://bucket/x"})
     assert findings["storage"].level is Level.PROBLEM
 
 
 def test_created_directories_are_removed(metastore: EmbeddedMetastore, tmp_path: Path) -> None:
-    _, findings = checked(metastore.uri, warehouse=(tmp_path / "a" / "b c").as_uri())
+    _, findings = checked(metastore.uri, properties={"warehouse": (tmp_path / "a" / "b c").as_uri()})
     assert findings["storage"].level is Level.OK
     assert list(tmp_path.iterdir()) == []
 

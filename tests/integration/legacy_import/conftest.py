@@ -12,6 +12,7 @@ from hive_views import HiveViewCatalog
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.options import ImportOptions
 from hive_views.legacy_import.plan import ImportPlan, PlanEntry, plan_import
+from hive_views.legacy_import.run import Importer, PendingImport
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.metastore.rows.serialization import encode_row
@@ -96,3 +97,17 @@ def journal(tmp_path: Path) -> Path:
 def entry_of(plan: ImportPlan, name: str) -> PlanEntry:
     """Return the entry of a view by its name without the database."""
     return next(entry for entry in plan.entries if entry.name.name == name)
+
+
+def computed(importer: Importer, entry: PlanEntry) -> PendingImport:
+    """Return the computed import of a view that is to be swapped."""
+    pending = importer.compute(entry)
+    assert isinstance(pending, PendingImport)
+    return pending
+
+
+def written(importer: Importer, pending: PendingImport, *, is_shared: bool = False) -> PendingImport:
+    """Return an import whose files are written."""
+    result = importer.write_files(pending, is_shared=is_shared)
+    assert isinstance(result, PendingImport)
+    return result

@@ -16,6 +16,7 @@ from hive_views.errors import SqlError
 from hive_views.metastore._thrift.hive_metastore.ttypes import Table
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateView
+from hive_views.sql.text.dialects import Dialect
 from tests.integration.legacy_import.rows import fields, hive_view_row, table_row, trino_view_row
 
 FIXTURES = Path(__file__).parents[2] / "unit" / "sql" / "fixtures"
@@ -79,7 +80,7 @@ def golden_views() -> Iterator[tuple[str, Table]]:
 
 def _query(ddl: str) -> str | None:
     try:
-        statement = parse_statement(ddl, "hive")
+        statement = parse_statement(ddl, Dialect.HIVE)
     except SqlError:
         return None
     if not isinstance(statement, CreateView) or statement.partitioned_on:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -50,7 +51,7 @@ def trino(
     sql: str = "SELECT id, amount FROM sales WHERE shop = 'a'",
     summary: dict[str, str] | None = None,
     rows: pa.Table | None = ROWS,
-    **document: object,
+    **document: Any,
 ) -> Old:
     """As Trino's Iceberg connector writes it (TrinoHiveCatalog): storage as a table, or known to the row alone."""
     sales = catalog.load_table((database, "sales"))
@@ -64,6 +65,9 @@ def trino(
     else:
         storage_parameters = {"metadata_location": storage.metadata_location}
         raw.drop_table(database, f"st_{name}", False)
+    defaults: dict[str, Any] = {
+        "catalog": "iceberg", "owner": None, "runAsInvoker": None, "comment": "of shop a", "path": []
+    }  # fmt: skip
     row = trino_view_row(
         database,
         name,
@@ -71,7 +75,7 @@ def trino(
         COLUMNS,
         materialized=True,
         parameters={**storage_parameters, "trino_created_by": "Trino Iceberg connector"},
-        **{"catalog": "iceberg", "owner": None, "runAsInvoker": None, "comment": "of shop a", "path": [], **document},
+        **(defaults | document),
     )
     row.owner = "analyst"
     raw.create_table(row)

@@ -11,7 +11,8 @@ from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Clie
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext, FieldSchema, Table
 from tests.integration.catalog.samples import hive_row
 
-Columns = Sequence[tuple[str, str]] | Sequence[tuple[str, str, str | None]]
+Columns = Sequence[tuple[str | None, ...]]
+"""Name, type and, where given, comment of each column."""
 
 
 def table_row(database: str, name: str, columns: Columns, **parameters: str) -> Table:

@@ -10,6 +10,7 @@ from hive_views.identifiers import ViewName
 from hive_views.metastore.rows.serialization import encode_row
 from hive_views.sql.parsing.ddl import parse_statement
 from hive_views.sql.parsing.statements import CreateView
+from hive_views.sql.text.dialects import Dialect
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row
 
@@ -94,6 +95,12 @@ def test_wrong_usage(cli, database, words, error):
     assert done.error["type"] == error
 
 
+def view_statement(text: str) -> CreateView:
+    statement = parse_statement(text, Dialect.HIVE)
+    assert isinstance(statement, CreateView)
+    return statement
+
+
 def test_export_is_a_script_in_dependency_order(cli, views, tmp_path):
     plan, script = str(tmp_path / "plan.json"), tmp_path / "script.sql"
     cli("import", "plan", views, "--output", plan)
@@ -101,9 +108,8 @@ def test_export_is_a_script_in_dependency_order(cli, views, tmp_path):
     exported = cli("--json", "export", views, "--output", str(script)).json
     assert [view["name"] for view in exported["views"]] == [f"{views}.z_base", f"{views}.a_top"]
     statements = [text for text in script.read_text().split("\n;\n") if text.strip()]
-    parsed = [parse_statement(text, "hive") for text in statements]
-    assert all(isinstance(statement, CreateView) for statement in parsed)
-    assert [statement.columns[0].comment for statement in parsed] == ["it's \\ an id"] * 2
+    parsed = [view_statement(text) for text in statements]
+    assert [statement.columns and statement.columns[0].comment for statement in parsed] == ["it's \\ an id"] * 2
     assert parsed[0].comment == "a 'b'"
     assert dict(parsed[1].properties) == {"team": "bi"}
 

@@ -20,7 +20,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import ShowLocksRequest,
 from hive_views.metastore.rows.serialization import encode_row, row_fingerprint
 from tests.faults.observer import until
 from tests.integration.catalog.samples import path
-from tests.integration.legacy_import.conftest import entry_of
+from tests.integration.legacy_import.conftest import computed, entry_of, written
 from tests.integration.legacy_import.rows import alter, hive_view_row
 from tests.proxy import EVERY, DropReply, DropRequest, ReplaceReply
 
@@ -195,9 +195,9 @@ def test_repeated_steps_report_the_view_as_converted(views, plan, catalog):
     """Spark may retry a task or run it twice."""
     entry = entry_of(plan(), "base")
     importer = importer_for(plan(), catalog)
-    pending = importer.compute(entry)
-    first = importer.swap(importer.write_files(pending, is_shared=True), is_shared=True)
-    again = importer.swap(importer.write_files(pending, is_shared=True), is_shared=True)
+    pending = computed(importer, entry)
+    first = importer.swap(written(importer, pending, is_shared=True), is_shared=True)
+    again = importer.swap(written(importer, pending, is_shared=True), is_shared=True)
     assert first.status is again.status is ImportStatus.CONVERTED
     assert (again.metadata_location, again.backup) == (first.metadata_location, first.backup)
     assert not again.was_converted_before
@@ -208,9 +208,9 @@ def test_repeated_steps_report_the_view_as_converted(views, plan, catalog):
 def test_view_converted_by_another_run_before_the_swap_is_converted(views, plan, catalog):
     entry = entry_of(plan(), "base")
     importer = importer_for(plan(), catalog)
-    pending, other = importer.compute(entry), importer.compute(entry)
-    first = importer.swap(importer.write_files(other))
-    outcome = importer.swap(importer.write_files(pending))
+    pending, other = computed(importer, entry), computed(importer, entry)
+    first = importer.swap(written(importer, other))
+    outcome = importer.swap(written(importer, pending))
     assert (outcome.status, outcome.was_converted_before) == (ImportStatus.CONVERTED, True)
     assert outcome.metadata_location == first.metadata_location
     assert not path(pending.converted.location).exists() and not path(pending.converted.backup).exists()
@@ -218,7 +218,7 @@ def test_view_converted_by_another_run_before_the_swap_is_converted(views, plan,
 
 def test_incomplete_file_of_an_earlier_attempt_fails_the_view(views, plan, catalog, raw):
     importer = importer_for(plan(), catalog)
-    pending = importer.compute(entry_of(plan(), "base"))
+    pending = computed(importer, entry_of(plan(), "base"))
     importer.write_files(pending, is_shared=True)
     metadata_file = path(pending.converted.location)
     metadata_file.write_bytes(metadata_file.read_bytes()[:10])
@@ -263,7 +263,7 @@ def test_two_runs_at_once_convert_each_view_once(views, add, plan, open_catalog,
     for run in runs:
         assert {outcome.status for outcome in run.outcomes} == {ImportStatus.CONVERTED}, run.outcomes
         assert len(run.outcomes) == 12
-    locations = [{outcome.name: outcome.metadata_location for outcome in run.outcomes} for run in runs]
+    locations = [{outcome.name: outcome.metadata_location or "" for outcome in run.outcomes} for run in runs]
     assert locations[0] == locations[1]
     for name, location in locations[0].items():
         assert catalogs[0].load_view(name.identifier).metadata_location == location

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hive_views.config import REQUIRE_ENGINES
@@ -533,7 +535,11 @@ def test_properties_of_the_catalog_replace_those_of_the_row(open_catalog, add, s
 
 
 def test_plan_notes_the_security_mode_of_trino_views(add, sales, other_database, catalog, journal):
-    documents = {"definer": {}, "invoker": {"runAsInvoker": True}, "unowned": {"owner": None}}
+    documents: dict[str, dict[str, Any]] = {
+        "definer": {},
+        "invoker": {"runAsInvoker": True},
+        "unowned": {"owner": None},
+    }
     for name, document in documents.items():
         old = {"transient_lastDdlTime": "1600000000"}
         row = trino_view_row(sales, name, "SELECT id FROM orders", IDS, parameters=old, **document)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import CreationMetadata
 from hive_views.metastore.rows.row import read_row
 from hive_views.metastore.rows.serialization import decode_row, encode_row, row_fingerprint
 from tests.conftest import SERVER
-from tests.integration.legacy_import.conftest import entry_of
+from tests.integration.legacy_import.conftest import computed, entry_of, written
 from tests.integration.legacy_import.materialized_rows import COLUMNS, ROWS, STARTED, hive_iceberg, hive_native, trino
 from tests.integration.legacy_import.rows import alter, fields, hive_view_row
 from tests.integration.materialized.conftest import SALES, engine, market, rows
@@ -352,8 +353,9 @@ def test_materialized_views_are_only_reported_if_requested(make, market, plan):
     (entry,) = plan(materialized="report").entries
     assert (entry.status, entry.problem.reason) == (PlanStatus.REPORTED, Reason.MATERIALIZED)
     assert set(entry.storage) == {"metadata_location"}
+    unknown: Any = "maybe"
     with pytest.raises(UsageError, match="convert, report"):
-        ImportOptions(materialized="maybe")
+        ImportOptions(materialized=unknown)
 
 
 def test_view_over_materialized_view_is_imported(catalog, market, make, add, plan, journal):
@@ -403,8 +405,9 @@ def test_storage_of_killed_run_is_removed_or_reused(catalog, raw, market, make, 
     old = make(kind)
     before, tables = encoded(catalog, old.name), names(raw, market)
     import_plan = plan()
-    pending = importer_for(import_plan, catalog).compute(import_plan.entries[0])
+    pending = computed(importer_for(import_plan, catalog), import_plan.entries[0])
     converted = pending.converted
+    assert converted.storage is not None
     with Journal(journal, import_plan) as file:
         file.announce([pending.announcement])
     create_storage(catalog, converted.storage, converted.definition.definition.schema)
@@ -428,12 +431,12 @@ def test_storage_of_rejected_swap_is_removed(catalog, raw, market, make, plan, k
     old = make(kind)
     import_plan = plan()
     importer = importer_for(import_plan, catalog)
-    pending = importer.compute(import_plan.entries[0])
+    pending = computed(importer, import_plan.entries[0])
     row = raw.get_table(market, "mv")
     row.parameters["note"] = "of another program"
     alter(raw, row)
     there, tables = encoded(catalog, old.name), names(raw, market)
-    outcome = importer.swap(importer.write_files(pending))
+    outcome = importer.swap(written(importer, pending))
     assert (outcome.status, outcome.reason) == (ImportStatus.REFUSED, Reason.CHANGED)
     assert (encoded(catalog, old.name), names(raw, market)) == (there, tables)
 

@@ -20,8 +20,7 @@ from hive_views.legacy_import.revert import revert_run
 from hive_views.legacy_import.run import dry_run, run_plan
 from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
-from hive_views.metastore.rows.serialization import encode_row
-from tests.integration.catalog.samples import files_below
+from tests.integration.catalog.samples import files_below, row_bytes
 from tests.integration.cli.conftest import cli
 from tests.integration.legacy_import.rows import hive_view_row, table_row
 from tests.integration.metastore.rpc import connect
@@ -56,7 +55,7 @@ def below(short: EmbeddedMetastore, target: HiveViewCatalog, database: str) -> d
     """Rows and files of the database in the other metastore."""
     found = {f"file {file}": file.read_bytes() for file in files_below(f"{short.warehouse}/{database}.db")}
     for name in target.store.client.get_all_tables(database):
-        found[f"row {name}"] = encode_row(target.store.get_row(ViewName(database, name)))
+        found[f"row {name}"] = row_bytes(target, ViewName(database, name))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,8 @@ from hive_views.legacy_import.plan import PlanStatus, plan_import
 from hive_views.legacy_import.revert import revert_run, revert_views
 from hive_views.legacy_import.run import importer_for, run_plan
 from hive_views.metastore.rows.serialization import row_fingerprint
-from tests.integration.legacy_import.conftest import entry_of
-from tests.integration.legacy_import.rows import hive_view_row
+from tests.integration.legacy_import.conftest import computed, entry_of, written
+from tests.integration.legacy_import.rows import Columns, hive_view_row
 
 IDS = [("id", "bigint")]
 
@@ -64,7 +65,7 @@ def test_view_that_cannot_be_read_back_is_restored(add, sales, plan, catalog):
     before = catalog.store.get_row(ViewName(sales, "v"))
     import_plan = plan()
     importer = importer_for(import_plan, catalog)
-    pending = importer.write_files(importer.compute(entry_of(import_plan, "v")))
+    pending = written(importer, computed(importer, entry_of(import_plan, "v")))
     catalog.store.files.delete(pending.converted.location)
     outcome = importer.prove(pending, importer.swap(pending))
     assert (outcome.status, outcome.reason) == (ImportStatus.REFUSED, Reason.UNREADABLE)
@@ -79,7 +80,7 @@ def test_view_that_is_not_read_back_is_not_reported_as_unchanged(add, sales, pla
     import_plan = plan()
     importer = importer_for(import_plan, open_catalog({"uri": proxy.uri}))
     entry = entry_of(import_plan, "v")
-    pending = importer.write_files(importer.compute(entry))
+    pending = written(importer, computed(importer, entry))
     swapped = importer.swap(pending)
     proxy.refuse()
     proxy.disconnect()
@@ -100,7 +101,7 @@ def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
     add(legacy)
     before = catalog.store.get_row(ViewName(sales, "v"))
     [outcome] = run_plan(plan(), catalog, tmp_path / "journal").outcomes
-    directory = Path(path_of(outcome.metadata_location)).parent
+    directory = Path(path_of(outcome.metadata_location or "")).parent
     (directory / "file of another program").write_text("kept")
     [reverted] = revert_run(catalog, tmp_path / "journal")
     assert reverted.status is RevertStatus.REVERTED
@@ -112,7 +113,7 @@ def test_revert_leaves_no_files(location, add, sales, plan, catalog, tmp_path):
     assert again.status is RevertStatus.ALREADY
     (directory / "file of another program").unlink()
     [outcome] = run_plan(plan(), catalog, tmp_path / "second").outcomes
-    directory = Path(path_of(outcome.metadata_location)).parent
+    directory = Path(path_of(outcome.metadata_location or "")).parent
     revert_run(catalog, tmp_path / "second")
     assert not directory.exists()
     assert not directory.parent.exists() or location is not None
@@ -125,7 +126,7 @@ def test_revert_without_journal_keeps_the_row_of_a_recent_conversion(add, sales,
     [outcome] = run_plan(plan(), catalog, tmp_path / "journal").outcomes
     [reverted] = revert_views(catalog, [ViewName(sales, "v")])
     assert reverted.status is RevertStatus.REVERTED
-    assert Path(path_of(outcome.backup)).exists()
+    assert Path(path_of(outcome.backup or "")).exists()
 
 
 def spark_schema(*columns, **metadata):
@@ -144,7 +145,7 @@ PLACEHOLDER = [("col", "array<string>", "from deserializer")]
 """The columns of a row whose columns have types that Hive lacks."""
 CONF = "view.sqlConfig."
 
-SPARK_ROWS = [
+SPARK_ROWS: list[tuple[str, Columns, dict[str, str], Reason | None, Any]] = [
     (
         "select timestamp_ntz'2020-01-01' as At, id from orders",
         PLACEHOLDER,

@@ -16,6 +16,7 @@ from hive_views import HiveViewCatalog
 from hive_views.catalog.statements import Result, execute_statement
 from hive_views.materialized import MaterializedViews
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.text.dialects import Dialect
 from tests.integration.materialized.duck_engine import DuckEngine
 from tests.suites import extended
 
@@ -57,7 +58,7 @@ def engine(catalog: HiveViewCatalog) -> DuckEngine:
 @pytest.fixture
 def run(catalog: HiveViewCatalog, market: str, engine: DuckEngine) -> Callable[[str], Result]:
     """Runs SQL statements in the database `market`."""
-    return lambda text: execute_statement(catalog, parse_statement(text, "spark"), database=market, engine=engine)
+    return lambda text: execute_statement(catalog, parse_statement(text, Dialect.SPARK), database=market, engine=engine)
 
 
 def amounts(views: MaterializedViews, name: tuple[str, str]) -> list[int]:

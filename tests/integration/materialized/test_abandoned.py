@@ -121,8 +121,8 @@ def test_referenced_storage_is_not_garbage(catalog, views, engine, market, other
     assert views.abandoned(market, older_than_ms=0) == Garbage(definitions=garbage.definitions)
     assert views.abandoned(other_database, older_than_ms=0) == NOTHING
     for layout in LAYOUTS:
-        for name in ((market, f"stays_{layout}"), (other_database, f"moved_{layout}")):
-            assert views.freshness(name).is_fresh and views.load(name).storage.scan().to_arrow().num_rows == 3
+        for view in ((market, f"stays_{layout}"), (other_database, f"moved_{layout}")):
+            assert views.freshness(view).is_fresh and views.load(view).storage.scan().to_arrow().num_rows == 3
     for layout in ("registered", "attached"):
         views.from_plain_view((market, f"plain_{layout}"))
         assert views.freshness((market, f"plain_{layout}")).is_fresh

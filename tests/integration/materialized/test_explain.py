@@ -74,6 +74,7 @@ def test_expired_history_is_unknown(catalog: HiveViewCatalog, market: str) -> No
     views.load(name).refresh(DuckEngine(catalog))
     sales = catalog.load_table((market, "sales"))
     first = sales.metadata.current_snapshot_id
+    assert first is not None
     sales.append(rows((4, "c", 7)))
     sales.append(rows((5, "c", 7)))
     sales.refresh().maintenance.expire_snapshots().by_id(first).commit()

@@ -39,7 +39,7 @@ def change(session: Session, sql: str, values: Mapping[str, object] | None = Non
     session.commit()
 
 
-def select(session: Session, table: str, columns: list[str]) -> list[tuple[object, ...]]:
+def select(session: Session, table: str, columns: list[str]) -> list[tuple[Any, ...]]:
     names = session.dialect.names(columns)
     rows = session.query(f"SELECT {names} FROM {session.dialect.quote(table)}")
     session.rollback()
@@ -52,4 +52,4 @@ def backup_of(session: Session) -> list[tuple[object, ...]]:
 
 def types_of(session: Session) -> dict[str, str | None]:
     """TBL_TYPE by table name."""
-    return {str(name): kind for name, kind in select(session, "TBLS", ["TBL_NAME", "TBL_TYPE"])}  # type: ignore[misc]
+    return {str(name): kind for name, kind in select(session, "TBLS", ["TBL_NAME", "TBL_TYPE"])}

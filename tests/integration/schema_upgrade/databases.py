@@ -21,7 +21,8 @@ _numbers = itertools.count(1)
 class Databases(Protocol):
     """Databases of one kind."""
 
-    dialect: str
+    @property
+    def dialect(self) -> str: ...
 
     def copy(self, state: str) -> Address:
         """A new database in a start state."""
@@ -126,7 +127,7 @@ class DerbyDatabases:
             insert_rows(session)
 
     @contextmanager
-    def connection(self, path: Path, *, create: bool = False) -> Iterator[object]:
+    def connection(self, path: Path, *, create: bool = False) -> Iterator[Any]:
         """A plain JDBC connection; the database is shut down afterwards."""
         from py4j.protocol import Py4JJavaError
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from hive_views.schema_upgrade import Schema, UpgradePlan, assumed_schema, plan, versions
+from hive_views.schema_upgrade.databases import Database
 from hive_views.schema_upgrade.hive_scripts import SCRIPTED_STEPS, Form
-from hive_views.schema_upgrade.requirements import ADDITIONS, INDEXES, RECODINGS, WIDENINGS
+from hive_views.schema_upgrade.requirements import ADDITIONS, INDEXES, RECODINGS, WIDENINGS, Recoding, Widening
 from hive_views.schema_upgrade.requirements import TABLES as NEEDED_TABLES
 from hive_views.schema_upgrade.schema import Column, Index, Rows, Table
 from tests.integration.schema_upgrade import states
@@ -29,6 +30,8 @@ from tests.integration.schema_upgrade.hive_ddl import (
     changed_objects,
     statements,
 )
+
+CHANGED_COLUMNS: tuple[Widening | Recoding, ...] = (*WIDENINGS, *RECODINGS)
 
 DATABASES = {"derby": "derby", "mysql": "mysql", "oracle": "oracle", "postgresql": "postgres", "sqlserver": "mssql"}
 STARTS = ("1.2.0", "2.0.0", "2.1.0", "2.2.0", "2.3.0", "3.0.0", "3.1.0", "3.2.0", "4.0.0-alpha-1")
@@ -92,7 +95,7 @@ def detected(database: str, declared: DeclaredSchema, version: str) -> Schema:
         )
         for name, table in declared.items()
     ]
-    return Schema(dialect=database, tables=tuple(tables), version_rows=(version,), rows=Rows(tables=1))
+    return Schema(dialect=Database(database), tables=tuple(tables), version_rows=(version,), rows=Rows(tables=1))
 
 
 LOCK_TABLES = ("HIVE_LOCKS", "NEXT_LOCK_ID", "AUX_TABLE", "MATERIALIZATION_REBUILD_LOCKS")
@@ -231,9 +234,7 @@ def steps_of(form: str, table: str, name: str) -> list[tuple[str, Form]]:
     if form in ("add", "change"):
         column_form = Form.CREATES if form == "add" else Form.CHANGES
         steps += [(each.id, column_form) for each in ADDITIONS if (each.table, each.column.name) == (table, name)]
-        steps += [
-            (each.id, Form.CHANGES) for each in (*WIDENINGS, *RECODINGS) if (each.table, each.column) == (table, name)
-        ]
+        steps += [(each.id, Form.CHANGES) for each in CHANGED_COLUMNS if (each.table, each.column) == (table, name)]
     if form in ("index", "reindex"):
         index, _, columns = name.rstrip(")").partition("(")
         steps += [

@@ -212,4 +212,4 @@ def test_hostile_names_add_no_statement_to_a_script(name: str) -> None:
 def test_hostile_identifier_is_quoted(name: str) -> None:
     dialect = dialect_of(name)
     (statement,) = sqlglot.parse(f"SELECT 1 AS {dialect.quote(HOSTILE)}", dialect=SQLGLOT[name])
-    assert statement is not None and statement.named_selects == [HOSTILE]
+    assert isinstance(statement, exp.Select) and statement.named_selects == [HOSTILE]

@@ -21,6 +21,7 @@ from hive_views.spark.legacy_import.command import ImportOnSpark
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import COLUMNS, ROWS, SparkCheck, ViewCheck, run_verified
 from hive_views.spark.view_content import row_text
+from tests.integration.catalog.samples import row_of
 from tests.integration.legacy_import.rows import hive_view_row, trino_view_row
 from tests.integration.spark.spark_versions import needs_spark_4
 
@@ -34,7 +35,7 @@ SAME = [
     ("CAST(1 AS SMALLINT)", "1"),
     ("CAST('a' AS VARCHAR(5))", "'a'"),
 ]
-OTHER = [
+OTHER: list[list[tuple[str, ...]]] = [
     [("NULL", "''"), ("''", "NULL"), ("NULL", "NULL"), ("'NULL'", "''"), ("''", "'NULL'"), ("'a'", "'b'")],
     [("'b'", "'a'"), ("'a,b'", "''"), ("'a'", "',b'"), ("'a\"'", "'b'")],
     [("array(NULL, 1)",), ("array(1, NULL)",), ("array()",), ("NULL",), ("array(1)",), ("array(NULL)",)],
@@ -62,8 +63,8 @@ def test_row_text_is_equal_only_for_equal_rows(spark):
         assert texts(spark, [(one,)]) == texts(spark, [(other,)]), one
     for rows in OTHER:
         changed_texts = texts(spark, rows)
-        for (one, text), (other, also) in itertools.combinations(zip(rows, changed_texts, strict=True), 2):
-            assert text != also, (one, other)
+        for (one_row, text), (other_row, also) in itertools.combinations(zip(rows, changed_texts, strict=True), 2):
+            assert text != also, (one_row, other_row)
 
 
 def test_default_settings_match_the_installed_spark(spark):
@@ -212,7 +213,7 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
         assert {name.name for name, check in checked.checks.items() if check.is_rejected} >= rejected
         assert {name.name for name in read_check_results(journal)} == statuses.keys() - rejected
         for outcome in checked.outcomes:
-            row = catalog.store.get_row(outcome.name)
+            row = row_of(catalog, outcome.name)
             assert (row_fingerprint(row) == before[outcome.name]) == (outcome.name.name in rejected)
         recorded = read_journal(journal).outcomes
         assert all(recorded[each.name].status is each.status for each in checked.outcomes)
@@ -230,7 +231,9 @@ def test_conversion_that_spark_rejects_is_restored(spark, catalog: HiveViewCatal
 
 def test_impossible_comparison_is_rejected(spark, properties, catalog, tmp_path):
     with HiveViewCatalog("spark_catalog", **properties) as other, pytest.raises(UsageError, match="spark_catalog"):
-        ImportOnSpark(other, most_calls=1, session=spark).run(None, tmp_path / "j", verify=ROWS)
+        ImportOnSpark(other, most_calls=1, session=spark).run(
+            plan_import(catalog, names=[]), tmp_path / "j", verify=ROWS
+        )
     (tmp_path / "rows").write_text("[1]\n")
     with pytest.raises(JournalError, match="does not hold the content"):
         ViewCheck(spark, catalog, tmp_path / "rows")

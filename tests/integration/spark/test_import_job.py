@@ -30,9 +30,9 @@ from hive_views.local_metastore.embedded import EmbeddedMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database, Table
 from hive_views.metastore.queries import all_view_names
-from hive_views.metastore.rows.serialization import encode_row
 from hive_views.spark.legacy_import.job import ImportJobError, SparkImport
 from tests.faults.observer import until
+from tests.integration.catalog.samples import row_bytes
 from tests.integration.legacy_import.conftest import short
 from tests.integration.legacy_import.rows import hive_view_row, table_row, trino_view_row
 from tests.integration.legacy_import.test_kill import ALTER, check_reports, check_reverted, lost_a_lock, noted, start
@@ -63,8 +63,8 @@ def rows(name: str) -> Iterator[Table]:
             text = f"SELECT `x`.`id`, `x`.`cust` FROM `{name}`.`{below}` `x`"
             yield hive_view_row(name, f"level_{level}_{number}", text.replace("`", ""), text, columns)
     yield trino_view_row(name, "of_trino", "SELECT id, name FROM customers", [("id", "integer"), ("name", "varchar")])
-    below = {"on_trino": "of_trino", "broken": "gone", "above_broken": "broken", "ring_a": "ring_b", "ring_b": "ring_a"}
-    for view, read in below.items():
+    reads = {"on_trino": "of_trino", "broken": "gone", "above_broken": "broken", "ring_a": "ring_b", "ring_b": "ring_a"}
+    for view, read in reads.items():
         text = f"SELECT `t`.`id` FROM `{name}`.`{read}` `t`"
         yield hive_view_row(name, view, text, text, [("id", "int")])
 
@@ -110,7 +110,7 @@ def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
     plan_of_one_process = plan_import(catalog, databases=[legacy])
     plan = job.plan(databases=[legacy])
     assert plan.to_json() == plan_of_one_process.to_json()
-    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+    before = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
 
     assert run_plan(plan_of_one_process, catalog, tmp_path / "one").complete
     expected = journal_content(read_journal(tmp_path / "one")), target_rows(catalog, plan)
@@ -123,7 +123,7 @@ def test_spark_run_equals_run_in_one_process(job, catalog, legacy, tmp_path):
     assert sorted(seen) == [(number + 1, len(plan.entries)) for number in range(len(plan.entries))]
     assert (journal_content(read_journal(tmp_path / "spread")), target_rows(catalog, plan)) == expected
     assert {item.status for item in revert_run(catalog, tmp_path / "spread")} == {RevertStatus.REVERTED}
-    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+    assert {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries} == before
 
 
 def test_spark_and_local_runs_share_journals(job, catalog, legacy, tmp_path):
@@ -151,7 +151,7 @@ def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: Embedde
     ):
         job = SparkImport(spark, behind, most_calls=3)
         plan = job.plan(databases=[database])
-        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        before = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
         # The session's own catalog is another metastore, in which its analyzer cannot find the views.
         with pytest.raises(UsageError, match=f"has no database {database}"):
             job.run(plan, journal)
@@ -171,7 +171,7 @@ def test_run_with_killed_executor_is_resumed(spark: SparkSession, short: Embedde
         while any(lost_a_lock(outcome.text) for outcome in result.outcomes):
             result = job.run(plan, journal, verify="none")
         check_done(catalog, plan, journal)
-        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+        assert {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries} == before
 
 
 def executors(cluster: int) -> list[int]:
@@ -191,7 +191,7 @@ def test_lost_executors_are_replaced(short: EmbeddedMetastore, tmp_path: Path) -
     database, settings = shop(short)
     hold, journal = Hold(), tmp_path / "journal"
     with ThriftProxy(short.port) as proxy, HiveViewCatalog("prod", **settings) as catalog:
-        before = {name: encode_row(catalog.store.get_row(name)) for name in all_view_names(catalog.store, database)}
+        before = {name: row_bytes(catalog, name) for name in all_view_names(catalog.store, database)}
         proxy.on(ALTER, hold, nth=4)
         command = [sys.executable, "-m", "tests.integration.spark.cluster_import"]
         command += [proxy.uri, short.warehouse, database, str(journal)]
@@ -211,7 +211,7 @@ def test_lost_executors_are_replaced(short: EmbeddedMetastore, tmp_path: Path) -
         assert driver.returncode == 0
         assert int(output.split()[-1]) > 0
         check_done(catalog, read_journal(journal).plan, journal)
-        assert {name: encode_row(catalog.store.get_row(name)) for name in before} == before
+        assert {name: row_bytes(catalog, name) for name in before} == before
 
 
 def shop(short: EmbeddedMetastore) -> tuple[str, dict[str, str]]:
@@ -252,7 +252,7 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
         ThreadPoolExecutor(2) as pool,
     ):
         plan = plan_import(catalog, databases=[database])
-        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        before = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
         job, hold = SparkImport(spark, behind, most_calls=2), Hold()
         proxy.on(ALTER, hold, nth=3)
         running = pool.submit(job.run, plan, tmp_path / "on_spark", verify="none")
@@ -282,7 +282,7 @@ def test_spark_run_survives_metastore_kill_and_concurrent_run(
         other.result()
         check_reports(catalog, plan, *journals)
         check_done(catalog, plan, journals[0])
-        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+        assert {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries} == before
 
 
 def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: P
     with HiveViewCatalog("prod", **settings) as catalog, ThriftProxy(short.port) as proxy:
         plan = plan_import(catalog, databases=[database])
         file.write_text(write_plan(plan))
-        before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+        before = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
         proxy.on(ALTER, hold, nth=4)
         with start(settings, proxy, file, journal, "spark") as driver:
             hold.wait_until_held(120)
@@ -300,7 +300,7 @@ def test_run_with_killed_driver_is_resumed(short: EmbeddedMetastore, tmp_path: P
         # The request of the killed process arrives and is executed.
         hold.release()
         check_done(catalog, plan, journal)
-        assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+        assert {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries} == before
 
 
 def worker_processes() -> list[int]:
@@ -328,7 +328,7 @@ def worker_processes() -> list[int]:
 
 def test_unwritable_journal_prevents_conversion(job, catalog, legacy, tmp_path):
     plan = job.plan(databases=[legacy])
-    before = {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries}
+    before = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
     run_plan(ImportPlan((), plan.options), catalog, tmp_path / "other")
     with pytest.raises(JournalError, match="another plan"):
         job.run(plan, tmp_path / "other")
@@ -344,7 +344,7 @@ def test_unwritable_journal_prevents_conversion(job, catalog, legacy, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
-    assert {entry.name: encode_row(catalog.store.get_row(entry.name)) for entry in plan.entries} == before
+    assert {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries} == before
 
 
 def test_spark_connect_session_is_rejected(connect_spark, catalog):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -42,7 +43,7 @@ def orders(spark: SparkSession, database: str) -> Iterator[str]:
 def create(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Iterator[Create]:
     """Creates a view from a text typed in Spark, in the test's own database."""
 
-    def make(name: str, sql: str, *, home: str = "spark_catalog", **given: object) -> HiveView:
+    def make(name: str, sql: str, *, home: str = "spark_catalog", **given: Any) -> HiveView:
         def analyzer(query: str):
             spark.sql(f"USE {home}.{database}")
             return schema_of(spark, query)

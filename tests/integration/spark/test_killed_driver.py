@@ -55,9 +55,15 @@ def test_refreshes_of_killed_driver_are_recovered(metastore, catalog, database):
             metastore.warehouse,
             CACHE,
         ]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         # A new process group: Python and its JVM are killed together.
-        with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as driver:
+        with subprocess.Popen(
+            command,
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as driver:
             try:
                 assert driver.stdin is not None and driver.stdout is not None
                 assert driver.stdout.readline() == "ready\n"

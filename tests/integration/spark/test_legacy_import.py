@@ -35,6 +35,7 @@ from hive_views.spark import ViewSession
 from hive_views.spark.legacy_import.job import SparkImport
 from hive_views.spark.legacy_import.verified_run import ROWS, CheckedRun
 from hive_views.spec.session_settings import recorded_settings
+from tests.integration.catalog.samples import row_bytes
 from tests.integration.legacy_import.corpus import (
     DATABASES,
     SPARK_QUERIES,
@@ -212,12 +213,7 @@ def corpus(
     plain.sql("USE default")
     plan = plan_import(catalog, databases=DATABASES)
     before = plain.contents(queries(entry.name for entry in plan.ready if entry.writer is not Writer.TRINO))
-    store = catalog.store
-    rows = {}
-    for entry in plan.entries:
-        row = store.get_row(entry.name)
-        assert row is not None
-        rows[entry.name] = encode_row(row)
+    rows = {entry.name: row_bytes(catalog, entry.name) for entry in plan.entries}
     session = fast(spark)
     part = chosen(plan)
     journal = tmp_path_factory.mktemp("shipped") / "journal"

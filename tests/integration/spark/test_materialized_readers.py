@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyiceberg.catalog.hive import HiveCatalog
-from pyiceberg.table import StaticTable
+from pyiceberg.table import StaticTable, Table
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
@@ -82,7 +82,7 @@ def test_unaware_readers(spark, plain: PlainReader, catalog, metastore, database
         assert sorted(plain.sql(f"SELECT * FROM {database}.seen")) == [("x", 1), ("y", 2), ("z", 3)]
     storage = views.load((database, "seen"))
     if layout == "attached":
-        found = StaticTable.from_metadata(storage.storage.metadata_location)
+        found: Table = StaticTable.from_metadata(storage.storage.metadata_location)
     else:
         found = HiveCatalog("any", uri=metastore.uri).load_table(storage.storage_name.identifier)
     assert found.scan().to_arrow().sort_by("n").to_pylist() == [{"page": "x", "n": 1}, {"page": "y", "n": 2}]

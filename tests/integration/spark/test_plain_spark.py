@@ -17,13 +17,13 @@ from hive_views.legacy_import.readers.detection import read_view
 from hive_views.legacy_import.revert import revert_run
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
-from hive_views.metastore.rows.serialization import encode_row
 from hive_views.spark import NoIcebergRuntimeError, SparkImport, ViewSession, iceberg_session
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.spark.sessions import captured_settings, spark_exceptions
 from hive_views.spark.versions import SPARK_LINES
 from hive_views.spec.session_settings import is_captured_by_spark
 from hive_views.sql.engines.tables import added_functions
+from tests.integration.catalog.samples import row_bytes, row_of
 from tests.integration.spark.spark_versions import IS_SPARK_3, LINE, needs_iceberg, needs_spark_4_1
 
 pytestmark = pytest.mark.each_spark
@@ -273,7 +273,7 @@ def test_import_of_views_of_this_spark(
     names.append(ViewName(home, "commented"))
     own.sql("CREATE VIEW commented (x COMMENT 'first', y) AS SELECT id, name FROM t")
     before = {name: sorted(map(str, own.sql(f"SELECT * FROM {name.name}").collect())) for name in names}
-    rows = {name: encode_row(catalog.store.get_row(name)) for name in names}
+    rows = {name: row_bytes(catalog, name) for name in names}
 
     job = SparkImport(spark, catalog)
     journal = tmp_path / "journal.jsonl"
@@ -286,7 +286,7 @@ def test_import_of_views_of_this_spark(
             assert sorted(map(str, session.sql(f"SELECT * FROM {name.name}").collect())) == before[name], name
     reverted = revert_run(catalog, journal)
     assert {outcome.status for outcome in reverted} == {RevertStatus.REVERTED}
-    assert {name: encode_row(catalog.store.get_row(name)) for name in names} == rows
+    assert {name: row_bytes(catalog, name) for name in names} == rows
 
 
 @needs_spark_4_1
@@ -306,7 +306,7 @@ def test_ansi_mode_of_a_view_that_records_none(
         assert "CAST_INVALID_INPUT" in str(error)
         read = None
     assert read == (None if ansi == "true" else {None})
-    assert read_view(catalog.store.get_row(ViewName(home, "v"))).settings["spark.sql.ansi.enabled"] == ansi
+    assert read_view(row_of(catalog, ViewName(home, "v"))).settings["spark.sql.ansi.enabled"] == ansi
 
 
 def test_setting_that_was_set_is_captured(spark: SparkSession) -> None:

@@ -14,6 +14,7 @@ from hive_views.config import REQUIRE_ENGINES
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
 from hive_views.legacy_import.legacy_view import Reason
+from hive_views.legacy_import.options import TrinoRowMode
 from hive_views.metastore.rows.row import RowKind
 from hive_views.metastore.rows.serialization import encode_row
 from hive_views.sql.analysis.validity import Validity
@@ -142,7 +143,7 @@ def test_required_engine_in_plan_and_run(
     trino.query(f"CREATE TABLE iceberg.{views}.zoned (id integer, at timestamp(6) with time zone)")
     trino.query(f"CREATE VIEW iceberg.{views}.of_zoned AS SELECT id FROM iceberg.{views}.zoned")
     names = [ViewName(views, name) for name in ("of_h", "of_zoned")]
-    released, strict = ImportOptions(trino_rows="release"), open_catalog({REQUIRE_ENGINES: "trino"})
+    released, strict = ImportOptions(trino_rows=TrinoRowMode.RELEASE), open_catalog({REQUIRE_ENGINES: "trino"})
     refused = "trino: refused: a timestamp with time zone in zoned"
     plans = {
         "kept": plan_import(strict, names=names),

@@ -29,6 +29,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import import ImportOptions, ImportStatus, RevertStatus, plan_import, revert_views, run_plan
+from hive_views.legacy_import.options import TrinoRowMode
 from hive_views.materialized import MaterializedViews
 from hive_views.materialized.maintenance.garbage_collection import Garbage
 from hive_views.metastore.rows.row import RowKind
@@ -96,7 +97,7 @@ def readers(trino: TrinoServer, catalog: HiveViewCatalog) -> Readers:
 
 
 def convert(catalog: HiveViewCatalog, database: str, journal: Path, mode: str) -> None:
-    plan = plan_import(catalog, databases=[database], options=ImportOptions(trino_rows=mode))
+    plan = plan_import(catalog, databases=[database], options=ImportOptions(trino_rows=TrinoRowMode(mode)))
     result = run_plan(plan, catalog, journal)
     assert {outcome.name.name: outcome.status for outcome in result.outcomes} == dict.fromkeys(
         (*VIEWS, *MATERIALIZED), ImportStatus.CONVERTED
@@ -431,7 +432,7 @@ def test_rights(trino: TrinoServer, catalog: HiveViewCatalog, objects: str, tmp_
     names = [ViewName(d, name) for name in ("readable_definer", "readable_invoker")]
     for mode in ("before", "keep", "release"):
         if mode != "before":
-            options = ImportOptions(trino_rows=mode)
+            options = ImportOptions(trino_rows=TrinoRowMode(mode))
             run_plan(plan_import(catalog, names=names, options=options), catalog, tmp_path / mode)
         assert refusal(trino, f"SELECT * FROM hive.{d}.readable_definer") is None
         message = refusal(trino, f"SELECT * FROM hive.{d}.readable_invoker")

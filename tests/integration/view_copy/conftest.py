@@ -35,7 +35,7 @@ def class_path() -> str:
     path = CACHE / "rest-catalog.classpath"
     if not path.exists() or not all(map(os.path.exists, path.read_text().strip().split(os.pathsep))):
         CACHE.mkdir(exist_ok=True)
-        command = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:build-classpath"]
+        command: list[str | Path] = ["mvn", "-q", "-B", "-f", SOURCES / "pom.xml", "dependency:build-classpath"]
         subprocess.run([*command, f"-Dmdep.outputFile={path.resolve()}"], check=True, timeout=500)
     return path.read_text().strip()
 
@@ -134,7 +134,7 @@ def metastore_over_rest(metastore: EmbeddedMetastore, tmp_path_factory: pytest.T
         "uri": metastore.uri,
         "warehouse": metastore.warehouse,
     }
-    with running_server(directory / "log", properties, f"{find_jars(directory)}/*") as address:
+    with running_server(directory / "log", properties, f"{find_jars(str(directory))}/*") as address:
         yield address
 
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from hive_views.dependencies.partition_expressions import evaluate
 from hive_views.sql.parsing.parser import parse_query
+from hive_views.sql.text.dialects import Dialect
 
 VALUES = [
     ("date_format(ds, 'yyyy')", "2026"),
@@ -22,9 +23,9 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
 @pytest.mark.parametrize(("sql", "expected"), VALUES)
-def test_expression_is_evaluated_on_a_partition_value(dialect: str, sql: str, expected: str | int | None) -> None:
+def test_expression_is_evaluated_on_a_partition_value(dialect: Dialect, sql: str, expected: str | int | None) -> None:
     expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
     expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
     assert evaluate(expression, "2026-03-09") == expected
@@ -41,9 +42,9 @@ CASTS = [
 ]
 
 
-@pytest.mark.parametrize("dialect", ["hive", "spark"])
+@pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
 @pytest.mark.parametrize(("sql", "value", "expected"), CASTS)
-def test_number_out_of_range_is_unknown(dialect: str, sql: str, value: int, expected: int | None) -> None:
+def test_number_out_of_range_is_unknown(dialect: Dialect, sql: str, value: int, expected: int | None) -> None:
     expression = parse_query(f"select {sql}", dialect).tree.expressions[0]
     expression = expression.transform(lambda node: exp.Placeholder() if isinstance(node, exp.Column) else node)
     assert evaluate(expression, value) == expected

@@ -9,6 +9,7 @@ from hive_views.identifiers import ViewName
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.resolver.scopes import TableSchema
+from hive_views.sql.text.dialects import Dialect
 
 COLUMNS = {"x": "int", "ds": "string"}
 TABLE = ViewName("d", "t")
@@ -24,7 +25,7 @@ def chain(length: int) -> dict[ViewName, Relation]:
     relations, source = {TABLE: Relation(TABLE, COLUMNS)}, "t"
     for number in range(length):
         name = f"v{number}" if number < length - 1 else "v"
-        query = resolve(parse_query(f"select x, ds from d.{source}", "hive"), Tables(), "d")
+        query = resolve(parse_query(f"select x, ds from d.{source}", Dialect.HIVE), Tables(), "d")
         relations[ViewName("d", name)] = Relation(ViewName("d", name), COLUMNS, query)
         source = name
     return relations

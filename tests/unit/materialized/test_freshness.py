@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from hypothesis import assume, given
@@ -27,6 +28,7 @@ from hive_views.materialized.refresh.plan import PlanInput, plan_refresh
 from hive_views.materialized.state.refresh_state import NO_SNAPSHOT, RefreshState, SourceKind, SourceState
 from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from hive_views.sql.analysis.incremental import IncrementalQuery, NotIncrementalError
+from hive_views.sql.text.dialects import Dialect
 
 T, V = ViewName("db", "t"), ViewName("db", "v")
 VIEW = "view-uuid"
@@ -246,7 +248,7 @@ U = ViewName("db", "u")
 SETTINGS = {TIME_ZONE: "UTC", ANSI: "true"}
 
 
-def no_partitions(*_: object) -> str:
+def no_partitions(*_: object) -> NoReturn:
     raise NotIncrementalError("no partitions")
 
 
@@ -281,7 +283,7 @@ def first_action(
         (name.database, name.name): [column.name for column in table.columns[table.schema_id]]
         for name, table in tables.items()
     }
-    query = IncrementalQuery(sql, "spark", "db", columns)
+    query = IncrementalQuery(sql, Dialect.SPARK, "db", columns)
     given = PlanInput(
         recorded=refresh,
         freshness=Freshness(Verdict.STALE, reasons),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from pyiceberg.schema import Schema
@@ -58,8 +59,8 @@ def planned(
     )
     recorded = RecordedRefresh(RefreshState(1, sources, 0), settings=SETTINGS)
     reason = StalenessReason(Cause.CHANGED, ViewName("db", changed), "snapshot 10", "snapshot 11")
-    query = IncrementalQuery(without_with(parse_query(sql, Dialect.SPARK)), "spark", "db", COLUMNS)
-    width = len(query.tree.selects)
+    query = IncrementalQuery(without_with(parse_query(sql, Dialect.SPARK)), Dialect.SPARK, "db", COLUMNS)
+    width = len(query.tree.expressions)
     given = PlanInput(
         recorded=recorded,
         freshness=Freshness(Verdict.STALE, (reason,)),
@@ -73,7 +74,7 @@ def planned(
         max_compared_percent=max_compared_percent,
     )
 
-    def no_partitions(*_: object) -> str:
+    def no_partitions(*_: object) -> NoReturn:
         raise NotIncrementalError("its storage is not partitioned")
 
     return list(plan_refresh(given, no_partitions))

@@ -479,8 +479,12 @@ def test_http_server_is_recognized_at_once(tmp_path: Path) -> None:
 def test_timeout_message_states_the_possible_outcome(
     call: Callable[[MetastoreClient], object], consequence: str
 ) -> None:
+    def stay_silent(sock: socket.socket) -> None:
+        receive(sock, 8)
+        time.sleep(1)
+
     with (
-        listening(lambda sock: (receive(sock, 8), time.sleep(1))) as (uri, _),
+        listening(stay_silent) as (uri, _),
         client(uri, call_timeout_ms=100) as metastore,
         pytest.raises(MetastoreTimeoutError, match=consequence),
     ):

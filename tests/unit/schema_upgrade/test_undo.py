@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sqlglot import tokenize
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, tokenize
 
 from hive_views.schema_upgrade.dialects.registry import dialect_of
 from hive_views.schema_upgrade.requirements import REQUIREMENTS

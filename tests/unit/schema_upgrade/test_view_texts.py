@@ -10,7 +10,7 @@ from hive_views.schema_upgrade.schema import Column
 from hive_views.schema_upgrade.view_checks import has_fixed_columns
 from hive_views.schema_upgrade.view_texts import decode_mojibake, is_truncated, repair, suspicion_reason
 
-texts = st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), min_size=1)
+texts = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1)
 
 
 @given(texts)

@@ -27,8 +27,8 @@ def table() -> str:
         text = OTHER if words == (OTHER,) else f"`{' '.join(words)}`" if words != ("",) else "none"
         groups.setdefault(tuple(applies(item) for applies in COLUMNS.values()), []).append(text)
     lines = [f"| first words | {' | '.join(COLUMNS)} |", f"|---|{'---|' * len(COLUMNS)}"]
-    for applies, words in groups.items():
-        lines.append(f"| {', '.join(words)} | {' | '.join('yes' if each else '' for each in applies)} |")
+    for applies, texts in groups.items():
+        lines.append(f"| {', '.join(texts)} | {' | '.join('yes' if each else '' for each in applies)} |")
     return "\n".join(re.sub(r"\|  (?=\|)", "| ", line) for line in lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from configparser import ConfigParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +35,8 @@ from hive_views.spark.versions import (
 CATALOG = HiveViewCatalog("prod", uri="thrift://127.0.0.1:1")
 SPARK: Any = SimpleNamespace(version="3.4.4")
 """A session of which only the version may be read."""
+NO_PLAN: Any = None
+"""A plan that must not be read."""
 
 
 @pytest.mark.parametrize(
@@ -86,10 +89,10 @@ def test_command_that_installs_spark_is_that_of_the_extra() -> None:
     assert setup["options.extras_require"]["spark"].split()[0] == INSTALL_SPARK.split("'")[1]
 
 
-USES = (
+USES: tuple[Callable[[Any, Any], object], ...] = (
     *(ViewSession, SparkEngine, SparkImport),
     lambda session, _: compare_copies(session, "one", "two", ["d.v"]),
-    lambda session, catalog: check_session_metastore(session, catalog, None),
+    lambda session, catalog: check_session_metastore(session, catalog, NO_PLAN),
 )
 
 

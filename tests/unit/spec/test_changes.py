@@ -218,6 +218,8 @@ def test_current_version_is_kept_among_equal_versions() -> None:
     assert changed(base, AddVersion(base.current_schema(), base.current_version())) is base
 
 
+STORAGE_TABLE: dict[str, Any] = {"storage-table": {"name": "s"}}
+
 EQUAL_BUT_FOR: list[tuple[str, AddVersion]] = [
     ("sql", add("select  x")),
     ("dialect", add(text("select x", "Spark"))),
@@ -227,7 +229,7 @@ EQUAL_BUT_FOR: list[tuple[str, AddVersion]] = [
     ("default namespace", add("select x", default_namespace=("other",))),
     ("summary", add("select x", summary={})),
     ("schema", add("select x", columns=schema("y"))),
-    ("storage table", add("select x", **{"storage-table": {"name": "s"}})),
+    ("storage table", add("select x", **STORAGE_TABLE)),
     ("unknown key of a text", add(text("select x", note=1))),
     ("aliases", add(text("select x", field_aliases=["x"]))),
     ("comments", add(text("select x", field_comments=["the x"]))),

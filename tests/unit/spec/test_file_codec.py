@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -265,7 +266,8 @@ def test_mutated_bytes_raise_only_our_error(source: bytes, edits: list[tuple[int
 @given(st.sampled_from([json.loads(GOOD), examples.golden("draft_example_2.json")]), st.data())
 def test_mutated_documents_raise_only_our_error(source: object, data: st.DataObject) -> None:
     mutated = json.loads(json.dumps(source))
-    holder, key = None, None
+    holder: Any = None
+    key: Any = None
     value = mutated
     for _ in range(data.draw(st.integers(1, 6))):
         if not isinstance(value, (dict, list)) or not value:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from hive_views.errors import InvalidMetadataError
-from hive_views.spec.changes import AddVersion, SetProperties, apply
+from hive_views.spec.changes import AddVersion, Change, SetProperties, apply
 from hive_views.spec.json_codec import nests_deeper, read_document, write_document
 from tests.unit.spec import examples, strategies
 from tests.unit.spec.examples import GOLDEN, NAME, NOW, document, golden
@@ -366,7 +366,10 @@ def test_change_preserves_everything_else(original: dict[str, Any]) -> None:
     original.setdefault("properties", {})["version.history.num-entries"] = "100"
     original["properties"]["replace.drop-dialect.allowed"] = "true"
     value = read_document(copy.deepcopy(original), WHERE)
-    changes = [SetProperties({"k": "v"}), AddVersion(examples.schema("only", "here"), examples.version("select 'new'"))]
+    changes: list[Change] = [
+        SetProperties({"k": "v"}),
+        AddVersion(examples.schema("only", "here"), examples.version("select 'new'")),
+    ]
     written = write_document(apply(value, changes, identifier=NAME, now_ms=NOW))
     written["properties"].pop("k")
     assert written["versions"].pop()["representations"][0]["sql"] == "select 'new'"

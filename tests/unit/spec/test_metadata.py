@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 from pyiceberg.schema import Schema
@@ -182,9 +184,8 @@ def test_inconsistent_metadata_is_rejected() -> None:
 def test_fields_are_populated_by_name_and_alias() -> None:
     entry = ViewHistoryEntry(timestamp_ms=5, version_id=1)
     assert entry == ViewHistoryEntry(**{"timestamp-ms": 5, "version-id": 1})
-    representation = SQLViewRepresentation(
-        type="sql", sql="s", dialect="d", **{"field-comments": ["x", None], "new": 1}
-    )
+    aliases: dict[str, Any] = {"field-comments": ["x", None], "new": 1}
+    representation = SQLViewRepresentation(type="sql", sql="s", dialect="d", **aliases)
     assert representation.field_comments == ["x", None]
     assert representation.model_extra == {"new": 1}
     assert ViewRepresentation(representation).root is representation
@@ -206,8 +207,8 @@ def test_unknown_representation_rejects_type_sql(kind: str) -> None:
 
 def test_version_is_accepted_by_pyiceberg_metadata() -> None:
     value = metadata()
-    created = iceberg.ViewMetadata(
-        **{
+    created = iceberg.ViewMetadata.model_validate(
+        {
             "view-uuid": UUID,
             "format-version": 1,
             "location": "l",

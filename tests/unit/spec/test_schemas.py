@@ -61,7 +61,7 @@ EVERY_TYPE = [
     StructType(NestedField(105, "inner", DecimalType(38, 9), required=True, doc="deep")),
 ]
 
-BASE = {
+BASE: dict[str, Any] = {
     "type": "struct",
     "schema-id": 0,
     "identifier-field-ids": [1, 2],

@@ -11,7 +11,9 @@ from hive_views.errors import SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.store import MetastoreStore
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.sql.parsing.ddl import CreateView, parse_statement
+from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.parsing.statements import CreateView
+from hive_views.sql.text.dialects import Dialect
 from tests.unit.spec.examples import document, metadata
 
 PIECES = [
@@ -19,10 +21,10 @@ PIECES = [
     *("a", " ", "%", "COMMENT", "{", "}", "\\u0041", "\x1a"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
-DIALECTS = ("spark", "hive", "trino")
+DIALECTS = (Dialect.SPARK, Dialect.HIVE, Dialect.TRINO)
 
 
-def view(dialect: str, sql: str, **more: object) -> ViewMetadata:
+def view(dialect: Dialect, sql: str, **more: object) -> ViewMetadata:
     versions = document()["versions"]
     versions[0]["representations"][0].update(dialect=dialect, sql=sql)
     return metadata(versions=versions, **more)
@@ -35,7 +37,7 @@ def shown(name: ViewName, described: ViewMetadata) -> str:
 
 @given(TEXTS, TEXTS, TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=2), st.sampled_from(DIALECTS))
 def test_shown_statement_has_the_same_meaning(
-    name: str, column: str, comment: str, properties: dict[str, str], dialect: str
+    name: str, column: str, comment: str, properties: dict[str, str], dialect: Dialect
 ) -> None:
     schemas = document()["schemas"]
     schemas[0]["fields"][0].update(name=column, doc=comment)
@@ -53,6 +55,6 @@ def test_shown_statement_has_the_same_meaning(
     "sql",
     ["select x, y from t;\nDROP DATABASE prod CASCADE", "select 1, 2) ; DROP DATABASE x; select (1", "DROP TABLE t"],
 )
-def test_text_with_another_statement_is_not_shown(sql: str, dialect: str) -> None:
+def test_text_with_another_statement_is_not_shown(sql: str, dialect: Dialect) -> None:
     with pytest.raises(SqlError):
         shown(ViewName("sales", "v"), view(dialect, sql))

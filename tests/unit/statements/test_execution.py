@@ -4,6 +4,7 @@ import pytest
 
 from hive_views.catalog.statements import is_about_materialized
 from hive_views.sql.parsing.ddl import parse_statement
+from hive_views.sql.text.dialects import Dialect
 
 
 @pytest.mark.parametrize(
@@ -27,4 +28,4 @@ from hive_views.sql.parsing.ddl import parse_statement
     ],
 )
 def test_is_about_materialized(text: str, expected: bool) -> None:
-    assert is_about_materialized(parse_statement(text, "spark")) is expected
+    assert is_about_materialized(parse_statement(text, Dialect.SPARK)) is expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import signal
+from typing import Any
 
 import pytest
 from pyiceberg.exceptions import NoSuchViewError
@@ -25,7 +26,9 @@ class Catalog:
     """A catalog of one view."""
 
     def __init__(self, location: str) -> None:
-        self.view: View | None = View(NAME, read_document(document(location=location), "x").to_pyiceberg())
+        self.view: View | None = View(
+            tuple(NAME.split(".")), read_document(document(location=location), "x").to_pyiceberg()
+        )
 
     def load_view(self, name: str) -> View:
         if self.view is None:
@@ -47,7 +50,7 @@ def test_original_is_not_dropped_as_its_copy(tmp_path, location, outcome):
     journal.write_text(
         "".join(json.dumps({**line, "fingerprint": expected}) + "\n" for line in lines) + '{"view": "torn'
     )
-    catalog = Catalog(location)
+    catalog: Any = Catalog(location)
     reports: list[tuple[int, int, str]] = []
     reverted = revert_copies(catalog, journal, progress=lambda *report: reports.append(report))
     assert [view.outcome for view in reverted] == [outcome]
@@ -127,5 +130,6 @@ def test_damaged_journal_is_rejected(tmp_path, line):
 
 @pytest.mark.parametrize("location", ["relative", "./copies", "C"])
 def test_relative_location_is_rejected(location):
+    catalog: Any = Catalog(COPY)
     with pytest.raises(InvalidPropertyError, match="absolute path"):
-        copy_location(Catalog(COPY), NAME, location)
+        copy_location(catalog, NAME, location)

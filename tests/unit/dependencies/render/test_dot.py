@@ -22,10 +22,10 @@ def statements(text):
     """Return the tokens of each statement; fail on anything else."""
     tokens, at = [], 0
     while text[at:].strip():
-        token = TOKEN.match(text, at)
-        assert token, text[at : at + 80]
-        tokens.append(token[1])
-        at = token.end()
+        found = TOKEN.match(text, at)
+        assert found, text[at : at + 80]
+        tokens.append(found[1])
+        at = found.end()
     lines, depth = [[]], 0
     for token in tokens:
         depth += (token == "{") - (token == "}")

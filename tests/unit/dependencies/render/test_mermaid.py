@@ -20,7 +20,9 @@ LINES = [
 
 
 def label(text):
-    return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), re.search(LABEL, text)[1])
+    found = re.search(LABEL, text)
+    assert found, text
+    return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), found[1])
 
 
 @given(graphs())

@@ -241,7 +241,7 @@ def test_picture_is_saved_as_svg_and_png(browser, large):
         }, (error) => done(String(error)))"""
     )
     assert (kind, size > 10_000) == ("image/png", True)
-    assert (width / height) == pytest.approx(float(root.get("width")) / float(root.get("height")), rel=0.01)
+    assert (width / height) == pytest.approx(float(root.attrib["width"]) / float(root.attrib["height"]), rel=0.01)
     assert browser.console() == []
 
 
