@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, LongType, MapType, NestedField, StringType
+from sqlglot import exp
 
 from hive_views.identifiers import ViewName
 from hive_views.materialized.freshness.cache import SnapshotInfo, TableState
@@ -60,7 +61,8 @@ def planned(
     recorded = RecordedRefresh(RefreshState(1, sources, 0), settings=SETTINGS)
     reason = StalenessReason(Cause.CHANGED, ViewName("db", changed), "snapshot 10", "snapshot 11")
     query = IncrementalQuery(without_with(parse_query(sql, Dialect.SPARK)), Dialect.SPARK, "db", COLUMNS)
-    width = len(query.tree.expressions)
+    assert isinstance(query.tree, exp.Query)
+    width = len(query.tree.selects)
     given = PlanInput(
         recorded=recorded,
         freshness=Freshness(Verdict.STALE, (reason,)),
