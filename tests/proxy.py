@@ -130,6 +130,10 @@ class Hold:
         _wait(self.applied, timeout_s, "the server did not answer the held call")
 
 
+class FurtherAction:
+    """An action that only a subclass of the proxy applies."""
+
+
 Action = (
     Pass
     | DropRequest
@@ -142,6 +146,7 @@ Action = (
     | Delay
     | BlackHole
     | Hold
+    | FurtherAction
 )
 SomeAction = TypeVar("SomeAction", bound=Action)
 T = TypeVar("T")

@@ -17,11 +17,11 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hive_views.metastore._thrift.hive_metastore import ThriftHiveMetastore
 from hive_views.metastore._thrift.hive_metastore.ttypes import MetaException
 from tests.faults.view_changes import ALTER_TABLE
-from tests.proxy import EVERY, LOOPBACK, Call, Header, MessageStream, ThriftProxy
+from tests.proxy import EVERY, LOOPBACK, Call, FurtherAction, Header, MessageStream, ThriftProxy
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(FurtherAction):
     """An error to answer instead of the server's answer."""
 
     error: TException
@@ -31,7 +31,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Reply(FurtherAction):
     """A result to answer instead of the server's."""
 
     value: Any
@@ -39,7 +39,7 @@ class Reply:
 
 
 @dataclass
-class EarlyAnswer:
+class EarlyAnswer(FurtherAction):
     """An error to answer at once, while the request takes effect later, when `deliver` is called.
 
     It imitates a database that carries out a COMMIT after the metastore has reported a failure. One object serves one
@@ -60,7 +60,7 @@ class EarlyAnswer:
 
 
 @dataclass(frozen=True)
-class Rewrite:
+class Rewrite(FurtherAction):
     """A replacement of bytes in the request by others of the same length."""
 
     old: bytes
