@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -33,7 +32,6 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     EnvironmentContext,
     MetaException,
     ShowLocksRequest,
-    Table,
     UnlockRequest,
 )
 from hive_views.metastore.capabilities import is_cas_verified
@@ -180,27 +178,20 @@ def test_late_creation_after_rejection_finds_its_storage(
     catalog.create_table((database, "sales"), SALES)
     creating = behind()
     creating.load_table((database, "sales"))
-    held = Hold(close=True)
     # The storage table of the layout `registered` is created before the view.
-    proxy.on(CREATE_TABLE, held, nth=2 if layout == "registered" else 1)
+    first = 2 if layout == "registered" else 1
+    held, again = Hold(close=True), Hold()
+    proxy.on(CREATE_TABLE, held, nth=first)
+    proxy.on(CREATE_TABLE, again, nth=first + 1)
     with ThreadPoolExecutor(1) as pool:
-        create: Callable[[], object] = lambda: creating.materialized.create(  # noqa: E731
-            (database, "mv"), "SELECT id, amount FROM sales", layout=layout
+        created = pool.submit(
+            lambda: creating.materialized.create((database, "mv"), "SELECT id, amount FROM sales", layout=layout)
         )
-        with pytest.MonkeyPatch.context() as patch:
-            send = creating.store.client.create_table
-
-            def create_other_first(table: Table) -> None:
-                if held.arrived.is_set():
-                    lock_free = HiveViewCatalog(
-                        "prod",
-                        **{**catalog.properties, **LOCK_FREE},
-                    )
-                    lock_free.create_view((database, "mv"), SCHEMA, version(database))
-                send(table)
-
-            patch.setattr(creating.store.client, "create_table", create_other_first)
-            raised = pool.submit(create).exception()
+        again.wait_until_held()
+        with HiveViewCatalog("prod", **{**catalog.properties, **LOCK_FREE}) as lock_free:
+            lock_free.create_view((database, "mv"), SCHEMA, version(database))
+        again.release()
+        raised = created.exception()
     assert isinstance(raised, CommitStateUnknownError)
     for lock in catalog.store.client.show_locks(database, "mv"):
         catalog.store.client.unlock(lock.lockid)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
+from hive_metastore import ThriftHiveMetastore
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore.ttypes import GetTableRequest
-from pyiceberg.catalog.hive import HiveCatalog, _HiveClient
+from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.exceptions import NoSuchIcebergTableError
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
 
 from hive_views import HiveViewCatalog
 from hive_views.local_metastore.process import MetastoreProcess
@@ -85,13 +90,20 @@ def test_hmsclient_alter_preserves_view(
 
 
 def test_pyiceberg_client(
-    written: HiveViewCatalog, database: str, properties: dict[str, str], raw: Client, has_get_table: bool
+    written: HiveViewCatalog,
+    metastore: MetastoreProcess,
+    database: str,
+    properties: dict[str, str],
+    raw: Client,
+    has_get_table: bool,
 ) -> None:
     """Its catalog takes a view for no table of its own, and leaves it alone."""
     if not has_get_table:
         pytest.skip("the server has no get_table any more, without which PyIceberg's own catalog reads nothing")
     theirs = HiveCatalog("theirs", **properties)
-    with _HiveClient(properties["uri"]) as client:
+    with closing(TBufferedTransport(TSocket("127.0.0.1", metastore.port))) as transport:
+        transport.open()
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
         check_row(plain(client.get_table(dbname=database, tbl_name="v")), raw, database)
         assert client.get_all_tables(db_name=database) == ["v"]
     assert theirs.list_tables(database) == []

@@ -80,7 +80,7 @@ def test_comments_with_colons_and_comments_in_structs() -> None:
 def test_ids_are_unique_to_any_depth() -> None:
     schema = parse_columns(["a:struct<b:int,c:array<int>>", "d:map<string,int>", "e:int"])
     assert [field.field_id for field in schema.fields] == [1, 2, 3]
-    assert sorted(schema._lazy_id_to_name) == list(range(1, 9))
+    assert schema.field_ids == set(range(1, 9))
 
 
 def test_duplicate_column_name_is_rejected() -> None:

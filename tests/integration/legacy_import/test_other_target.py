@@ -158,6 +158,7 @@ def test_plan_is_run_and_reverted_only_for_its_target(catalog, target, short, vi
     assert everything() == before[0]
 
 
+PRINCIPALS = {"USER": hms.PrincipalType.USER, "ROLE": hms.PrincipalType.ROLE}
 GRANTS = (("SELECT", "USER", "ann"), ("SELECT", "ROLE", "public"), ("ALL", "USER", "boss"))
 
 
@@ -167,7 +168,7 @@ def grants(client: HMSClient, database: str, view: str) -> list[tuple[str, str, 
     return sorted(
         (
             item.grantInfo.privilege,
-            hms.PrincipalType._VALUES_TO_NAMES[item.principalType],
+            next(name for name, kind in PRINCIPALS.items() if kind == item.principalType),
             item.principalName,
             item.grantInfo.grantor,
             item.grantInfo.createTime,
@@ -183,8 +184,7 @@ def test_grants_survive_conversion_and_revert(catalog, metastore, views, plan, j
         for privilege, kind, who in GRANTS:
             info = hms.PrivilegeGrantInfo(privilege, 1_600_000_000, "root", hms.PrincipalType.USER, privilege == "ALL")
             privilege_object = hms.HiveObjectRef(hms.HiveObjectType.TABLE, views, "top", None, None)
-            principal = hms.PrincipalType._NAMES_TO_VALUES[kind]
-            bag = hms.PrivilegeBag([hms.HiveObjectPrivilege(privilege_object, who, principal, info)])
+            bag = hms.PrivilegeBag([hms.HiveObjectPrivilege(privilege_object, who, PRINCIPALS[kind], info)])
             assert client.grant_privileges(bag)
         before = grants(client, views, "top")
         assert [(privilege, kind, who) for privilege, kind, who, *_ in before] == sorted(GRANTS)

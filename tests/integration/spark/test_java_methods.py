@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -10,13 +10,14 @@ from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
 from hive_views.errors import SqlError
-from hive_views.spark import ViewSession, java_features
+from hive_views.spark import ViewSession
 from hive_views.spark.java_features import METHODS, Feature, can_use, has_methods
 from hive_views.spark.jvm import CONSTRUCTOR, JavaMethod, missing_methods, static_method
 from hive_views.spark.sessions import all_settings
 from tests.integration.spark.spark_versions import HAS_ICEBERG, LINE, needs_iceberg
 
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_RDD = "org.apache.spark.rdd.RDD"
 _JOIN = "org.apache.spark.sql.catalyst.plans.logical.Join"
 
 
@@ -85,49 +86,56 @@ def test_features_that_each_version_has(
     assert (caplog.text == "") is has_all_of_spark, caplog.text
 
 
-OTHER = JavaMethod("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan", "analyzedByAnotherRelease", (0,))
+class JvmWithout:
+    """A view of a JVM that lacks a class, as the JVM of another release may."""
+
+    def __init__(self, jvm: Any, class_name: str) -> None:
+        self.view = jvm
+        self.package, _, self.rest = class_name.partition(".")
+
+    def __getattr__(self, name: str) -> Any:
+        if name != self.package:
+            return getattr(self.view, name)
+        return JvmWithout(getattr(self.view, name), self.rest) if self.rest else None
 
 
-@pytest.fixture
-def lacks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Feature], None]]:
-    """Let a feature need a method that no Spark has."""
+def session_without(spark: SparkSession, class_name: str) -> SparkSession:
+    """Return a new session whose JVM, and those of its own new sessions, lack a class."""
 
-    def change(feature: Feature) -> None:
-        monkeypatch.setattr(java_features, "METHODS", {**METHODS, feature: (*METHODS[feature], OTHER)})
-        has_methods.cache_clear()
+    jvm = spark._jvm
 
-    yield change
-    has_methods.cache_clear()
+    class Session(SparkSession):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self._jvm: Any = JvmWithout(jvm, class_name)
+
+    return Session(spark.sparkContext, spark.newSession()._jsparkSession)
 
 
-def test_lacking_methods_are_named_once(
-    spark: SparkSession, lacks: Callable[[Feature], None], caplog: pytest.LogCaptureFixture
-) -> None:
-    lacks(Feature.STALE_PARTITIONS)
-    assert not can_use(spark, Feature.STALE_PARTITIONS)
-    assert not can_use(spark, Feature.STALE_PARTITIONS)
+def test_lacking_methods_are_named_once(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    own = session_without(spark, _RDD)
+    assert not can_use(own, Feature.STALE_PARTITIONS)
+    assert not can_use(own, Feature.STALE_PARTITIONS)
     [message] = caplog.messages
+    lacking = ", ".join(str(item) for item in METHODS[Feature.STALE_PARTITIONS] if item.class_name == _RDD)
     assert message == (
-        f"This Spark {spark.version} lacks {OTHER.class_name}.analyzedByAnotherRelease, so that hive_views does not "
+        f"This Spark {spark.version} lacks {lacking}, so that hive_views does not "
         "prove that a query needs no stale partition: such a query is rejected, as on Spark Connect"
     )
 
 
-def test_settings_are_read_one_by_one_without_the_methods(
-    spark: SparkSession, lacks: Callable[[Feature], None]
-) -> None:
-    expected = all_settings(spark)
-    lacks(Feature.SETTINGS)
-    assert all_settings(spark) == expected
+def test_settings_are_read_one_by_one_without_the_methods(spark: SparkSession) -> None:
+    own = session_without(spark, "com.fasterxml.jackson.databind.ObjectMapper")
+    assert not can_use(own, Feature.SETTINGS)
+    assert all_settings(own) == all_settings(spark.newSession())
 
 
 @pytest.mark.each_spark
 def test_session_reads_plans_as_text_without_the_methods(
-    spark: SparkSession, catalog: HiveViewCatalog, database: str, lacks: Callable[[Feature], None]
+    spark: SparkSession, catalog: HiveViewCatalog, database: str
 ) -> None:
-    lacks(Feature.PLANS)
-    lacks(Feature.PLAN_COMPARISON)
-    own = spark.newSession()
+    own = session_without(spark, "org.apache.spark.sql.execution.QueryExecution")
+    assert not can_use(own, Feature.PLANS) and not can_use(own, Feature.PLAN_COMPARISON)
     own.sql(f"USE {'prod' if HAS_ICEBERG else 'spark_catalog'}.{database}")
     own.sql("CREATE TABLE numbers (number INT, day DATE)")
     own.sql("INSERT INTO numbers VALUES (1, DATE'2026-11-28')")
