@@ -23,7 +23,7 @@ from hive_views.local_metastore.standalone import StandaloneMetastore
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import Database
 from tests.browser import browser, chromium
-from tests.integration.metastore.rpc import connect
+from tests.integration.metastore.rpc import connect, shared_connection
 from tests.integration.schema_upgrade.servers import PASSWORD, mariadb, postgresql
 from tests.proxy import ThriftProxy
 from tests.suites import mark_each_spark, mark_extended, missing_packages_summary, scope_of, sort_longest_first
@@ -168,10 +168,10 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePro
 def empty_database(metastore: MetastoreProcess, prefix: str) -> Iterator[str]:
     """The name of an empty database with a location; it is dropped with its contents afterwards."""
     name = f"{prefix}_{uuid4().hex[:12]}"
-    with connect(metastore.port) as client:
+    with shared_connection(metastore) as client:
         client.create_database(Database(name=name, locationUri=f"{metastore.warehouse}/{name}.db"))
     yield name
-    with connect(metastore.port) as client:
+    with shared_connection(metastore) as client:
         client.drop_database(name, True, True)
 
 

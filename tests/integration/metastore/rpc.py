@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
+from typing import ClassVar
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from hive_views.config import ConnectionConfig
+from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
 from hive_views.metastore._thrift.hive_metastore.ttypes import GetTableRequest, Table
 from hive_views.metastore.transport.client import MetastoreClient
+
+MAX_IDLE_S = 60
 
 
 class BareClient(Client):  # type: ignore[misc]
@@ -34,13 +39,48 @@ class connect:  # noqa: N801 - used like a function
         self._transport = TBufferedTransport(socket)
 
     def __enter__(self) -> BareClient:
-        self._transport.open()
-        return BareClient(TBinaryProtocolAccelerated(self._transport))
+        return self.open()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def open(self) -> BareClient:
+        """Return a client on this connection, which is opened unless it is open."""
+        if not self._transport.isOpen():
+            self._transport.open()
+        return BareClient(TBinaryProtocolAccelerated(self._transport))
+
+    def close(self) -> None:
         self._transport.close()
+
+
+class shared_connection:  # noqa: N801 - used like a function
+    """A connection to a metastore that fixtures of many tests share, as a context manager.
+
+    Each new connection takes the server 15 ms of CPU time (Hive 2.3.10). After an error, or when it was idle for a
+    minute, it is opened anew.
+    """
+
+    _kept: ClassVar[dict[tuple[int, int], tuple[connect, float]]] = {}
+
+    def __init__(self, metastore: MetastoreProcess) -> None:
+        self._server = metastore.port, metastore.pid
+
+    def __enter__(self) -> BareClient:
+        kept = self._kept.pop(self._server, None)
+        self._connection, used = kept or (connect(self._server[0]), 0.0)
+        if time.monotonic() - used > MAX_IDLE_S:
+            self._connection.close()
+        return self._connection.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._connection.close()
+        self._kept[self._server] = self._connection, time.monotonic()
 
 
 def client_for(*uris: str, **options: object) -> MetastoreClient:

@@ -38,12 +38,14 @@ def create_view(author: str, spark: SparkSession, session: ViewSession, name: st
 @pytest.mark.parametrize(
     ("declared", "later", "value", "query"),
     [
-        ("DECIMAL(10, 2)", "DECIMAL(5, 1)", "3.5", "SELECT a, CAST(b AS STRING) AS s FROM v"),
         ("DECIMAL(10, 2)", "DECIMAL(5, 1)", "3.5", "SELECT CAST(b AS STRING) AS s, count(*) AS n FROM v GROUP BY s"),
-        ("DOUBLE", "FLOAT", "0.1", "SELECT a, CAST(b AS STRING) AS s FROM v"),
         ("DOUBLE", "FLOAT", "0.1", "SELECT a FROM v WHERE b = 0.1D"),
-        ("BIGINT", "INT", "2147483647", "SELECT a, b * 2147483647 AS c FROM v"),
-        ("STRING", "INT", "10", "SELECT b, max(b) OVER () AS m FROM v"),
+        *extended(
+            ("DECIMAL(10, 2)", "DECIMAL(5, 1)", "3.5", "SELECT a, CAST(b AS STRING) AS s FROM v"),
+            ("DOUBLE", "FLOAT", "0.1", "SELECT a, CAST(b AS STRING) AS s FROM v"),
+            ("BIGINT", "INT", "2147483647", "SELECT a, b * 2147483647 AS c FROM v"),
+            ("STRING", "INT", "10", "SELECT b, max(b) OVER () AS m FROM v"),
+        ),
     ],
 )
 def test_column_with_a_narrower_type_since(
@@ -90,10 +92,12 @@ def test_column_with_a_wider_type_since(
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT k, b FROM v WHERE k = 'a'",
-        "SELECT x.k, y.b FROM v AS x JOIN v AS y ON x.k = y.k",
         "SELECT k, count(*) AS n FROM v GROUP BY k",
-        "SELECT DISTINCT k FROM v",
+        *extended(
+            "SELECT k, b FROM v WHERE k = 'a'",
+            "SELECT x.k, y.b FROM v AS x JOIN v AS y ON x.k = y.k",
+            "SELECT DISTINCT k FROM v",
+        ),
     ],
 )
 def test_collation_of_a_view_ends_at_its_columns(
@@ -113,7 +117,11 @@ def test_collation_of_a_view_ends_at_its_columns(
 
 @pytest.mark.parametrize("author", AUTHORS)
 @pytest.mark.parametrize(
-    "definition", ["SELECT * FROM t", "SELECT {db}.t.* FROM {db}.t WHERE {db}.t.a > 0", "SELECT * FROM (TABLE t) AS q"]
+    "definition",
+    [
+        "SELECT * FROM t",
+        *extended("SELECT {db}.t.* FROM {db}.t WHERE {db}.t.a > 0", "SELECT * FROM (TABLE t) AS q"),
+    ],
 )
 def test_star_over_a_table_that_grew(
     spark: SparkSession,
@@ -136,7 +144,8 @@ def test_star_over_a_table_that_grew(
 
 
 @pytest.mark.parametrize(
-    "source", ["t WITH ('branch' = 'old') AS x", "t WITH ('split-size' = '1')", "t VERSION AS OF 'old'"]
+    "source",
+    ["t WITH ('branch' = 'old') AS x", *extended("t WITH ('split-size' = '1')", "t VERSION AS OF 'old'")],
 )
 def test_options_and_time_travel_are_rejected(
     spark: SparkSession, session: ViewSession, refresh: Callable[[], RefreshReport], source: str

@@ -20,7 +20,7 @@ from tests.integration.spark.equality_deletes import delete_by_equality
 from tests.integration.spark.spark_versions import BY_KEYS, IS_SPARK_3, needs_spark_4
 from tests.suites import extended
 
-VERSIONS = ("2",) if IS_SPARK_3 else ("2", "3")
+VERSIONS = ("2",) if IS_SPARK_3 else ("2", *extended("3"))
 
 
 @pytest.fixture(params=VERSIONS)
@@ -32,9 +32,7 @@ def table(request: pytest.FixtureRequest, spark: SparkSession, database: str) ->
         f"CREATE TABLE {name} (a BIGINT, b INT, d DOUBLE) USING iceberg "
         f"TBLPROPERTIES ({modes}, 'format-version' = '{request.param}')"
     )
-    for start in range(0, 100, 25):
-        rows = f"SELECT /*+ COALESCE(1) */ id, INT(id % 7), id FROM range({start}, {start + 25})"
-        spark.sql(f"INSERT INTO {name} {rows}")
+    spark.sql(f"INSERT INTO {name} SELECT id, INT(id % 7), id FROM range(0, 100, 1, 4)")  # a file for each part
     yield name
     spark.sql(f"DROP TABLE {name} PURGE")
 
@@ -57,10 +55,10 @@ def counted(frame: DataFrame) -> Counter[str]:
     [
         ((), 0),
         (("DELETE FROM {t} WHERE a = 3",), 25),  # the file is read once, for the deleted row
-        (("DELETE FROM {t} WHERE a = 3", "DELETE FROM {t} WHERE a IN (4, 30)"), 50),
+        *extended((("DELETE FROM {t} WHERE a = 3", "DELETE FROM {t} WHERE a IN (4, 30)"), 50)),
         (("UPDATE {t} SET b = 1 WHERE a = 60",), 26),
-        (("INSERT INTO {t} VALUES (200, 1, 1)", "DELETE FROM {t} WHERE a = 200"), 0),
-        (("DELETE FROM {t} WHERE a < 25",), 25),
+        *extended((("INSERT INTO {t} VALUES (200, 1, 1)", "DELETE FROM {t} WHERE a = 200"), 0)),
+        *extended((("DELETE FROM {t} WHERE a < 25",), 25)),
         (
             ("INSERT INTO {t} VALUES (200, 1, 1)", "ALTER TABLE {t} ADD COLUMN c INT", "DELETE FROM {t} WHERE a = 99"),
             26,

@@ -18,18 +18,20 @@ from hive_views.spark import SparkImport, ViewSession
 from hive_views.spark.legacy_import.verified_run import ROWS
 from hive_views.sql.analysis.validity import Validity
 from tests.integration.spark.spark_versions import CATALOG, HAS_ICEBERG, IS_SPARK_3, TABLE_FORMAT
+from tests.suites import extended
 
 FORMATS = ("parquet", "json", "orc", "csv")
 
 
-@pytest.fixture
-def files(spark: SparkSession, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a directory of files in each format; the letter case of its name matters."""
+    directory = tmp_path_factory.mktemp("files") / "Data"
     frame = spark.sql("SELECT id AS Id, named_struct('Inner', id) AS s FROM range(3)")
     for name in FORMATS:
         written = frame if name != "csv" else frame.select("Id")
-        written.write.format(name).save(str(tmp_path / "Data" / name))
-    return tmp_path / "Data"
+        written.write.format(name).save(str(directory / name))
+    return directory
 
 
 @pytest.fixture
@@ -43,19 +45,21 @@ def session(spark: SparkSession, catalog: HiveViewCatalog, database: str) -> Ite
 
 
 QUERIES = (
-    "SELECT id FROM {files}",
     "SELECT * FROM {files}",
-    "SELECT x.* FROM {files} x",
     "SELECT f.Id, f.s.inner FROM {files} AS f WHERE f.id > 0",
-    "SELECT id + 1 AS n FROM {files} WHERE s.`Inner` < 2",
-    "SELECT x, y FROM {files} AS f (x, y)",
     "SELECT t.a, f.id FROM t JOIN {files} f ON f.id = t.a",
-    "SELECT a FROM t WHERE a IN (SELECT id FROM {files})",
-    "SELECT count(*) AS n FROM {files} UNION ALL SELECT id FROM {files}",
-    "WITH c AS (SELECT * FROM {files}) SELECT c.id FROM c",
-    "SELECT id, s FROM {files} TABLESAMPLE (100 PERCENT)",
-    "SELECT a, id FROM t, {files}",
-    "FROM {files} |> WHERE id > 1 |> SELECT id",
+    *extended(
+        "SELECT id FROM {files}",
+        "SELECT x.* FROM {files} x",
+        "SELECT id + 1 AS n FROM {files} WHERE s.`Inner` < 2",
+        "SELECT x, y FROM {files} AS f (x, y)",
+        "SELECT a FROM t WHERE a IN (SELECT id FROM {files})",
+        "SELECT count(*) AS n FROM {files} UNION ALL SELECT id FROM {files}",
+        "WITH c AS (SELECT * FROM {files}) SELECT c.id FROM c",
+        "SELECT id, s FROM {files} TABLESAMPLE (100 PERCENT)",
+        "SELECT a, id FROM t, {files}",
+        "FROM {files} |> WHERE id > 1 |> SELECT id",
+    ),
 )
 
 
@@ -80,7 +84,7 @@ def test_view_over_files_has_their_rows(
     assert catalog.load_view((database, "v")).original_text == text
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ["csv", *extended("parquet", "json", "orc")])
 def test_formats(name: str, session: ViewSession, catalog: HiveViewCatalog, database: str, files: Path) -> None:
     session.sql(f"CREATE VIEW v AS SELECT * FROM {name}.`{files}/{name}`")
     assert session.sql("SELECT * FROM v").count() == 3
@@ -103,6 +107,7 @@ def test_files_without_spark_are_refused_as_what_they_are(
     assert not catalog.view_exists((database, "v"))
 
 
+@pytest.mark.extended
 def test_import_of_a_view_over_files(
     spark: SparkSession, catalog: HiveViewCatalog, database: str, files: Path, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ TABLE = (
 )
 
 
+@pytest.mark.extended
 def test_view_of_spark_has_the_recorded_names(spark: SparkSession, database: str) -> None:
     spark.sql(f"CREATE TABLE spark_catalog.{database}.t ({TABLE}) USING parquet")
     cases = {case["item"]: case["name"] for case in load_cases("spark_names.jsonl")}

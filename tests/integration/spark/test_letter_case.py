@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.integration.spark.spark_versions import IS_SPARK_3
@@ -10,6 +11,7 @@ from tests.unit.sql.hive_fixtures import load_cases
 NOT_IN_SPARK_3 = ("|>", "::", "* except")
 
 
+@pytest.mark.extended
 def test_rows_and_types_are_those_of_the_author(spark: SparkSession) -> None:
     own = spark.newSession()
     own.sql("CREATE TEMPORARY VIEW t AS SELECT 1 id, 'a' x, named_struct('a', 1) s")

@@ -12,6 +12,7 @@ from hive_views.materialized.refresh.costs import measured_refreshes
 from hive_views.materialized.state.refresh_state import fingerprint
 from hive_views.spark import SparkEngine
 from tests.integration.spark.spark_versions import needs_spark_4
+from tests.suites import extended
 
 LIMIT = "hive-views.max-keys-time-percent"
 
@@ -24,7 +25,7 @@ def recorded(catalog: HiveViewCatalog, name: ViewName) -> list[tuple[str, int | 
 
 
 @needs_spark_4
-@pytest.mark.parametrize("layout", ["registered", "attached", "table"])
+@pytest.mark.parametrize("layout", ["registered", *extended("attached", "table")])
 def test_keys_are_not_searched_if_that_took_longer_than_everything(
     spark: SparkSession, catalog: HiveViewCatalog, database: str, layout: str
 ) -> None:

@@ -17,6 +17,7 @@ from hive_views.spark.sessions import all_settings
 from hive_views.sql.analysis.incremental import AGGREGATES
 from hive_views.sql.types.spark_types import spark_type
 from tests.integration.spark.spark_versions import BY_KEYS
+from tests.suites import extended
 
 QUERY = (
     "SELECT d, count(*) AS n, count(p) AS known, max(f) AS high, min(t) AS first, sum(p) AS total FROM odd GROUP BY d"
@@ -183,7 +184,7 @@ def test_small_integers_of_registered_functions_have_the_declared_type(spark, se
         spark.sql(f"DROP FUNCTION {function}")
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("mode", ["merge-on-read", *extended("copy-on-write")])
 def test_one_of_three_equal_rows_is_deleted(spark, session, catalog, database, mode):
     spark.sql(
         f"CREATE TABLE t (id INT, a STRING, d DOUBLE) USING iceberg TBLPROPERTIES ('write.delete.mode' = '{mode}')"
