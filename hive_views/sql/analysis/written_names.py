@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -10,6 +11,8 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.text.quoting import unquote_identifier
 
 _LONGEST = 40
+_WORDS: Mapping[type, str] = {exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp"}
+"""Functions without parentheses, which have no position inside the calls for which the parser has nodes of its own."""
 
 
 def called_name(query: ParsedQuery, node: exp.Expr) -> str | None:
@@ -25,8 +28,9 @@ def called_name(query: ParsedQuery, node: exp.Expr) -> str | None:
 def written_name(query: ParsedQuery, node: exp.Expr) -> str:
     """Return `name()` for a call, and the text of another node, or of the one around it that the text has."""
     name = called_name(query, node) if isinstance(node, exp.Func) else None
-    if name is not None:
-        return f"{name}()"
+    word = _WORDS.get(type(node), "")
+    if name is not None or (word and word in query.text.lower):
+        return f"{name or word}()"
     around: exp.Expr | None = node
     while around is not None and id(around) not in query.ranges:
         around = around.parent

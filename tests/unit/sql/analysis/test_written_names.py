@@ -71,6 +71,7 @@ _GIVEN = {"date_add", "date_sub", "to_date", "hour", "limit"}
     ("sql", "words"),
     [
         ("SELECT current_date AS z FROM t", "current_date()"),
+        ("SELECT date_sub(current_date, 30) AS z FROM t", "current_date()"),
         ("SELECT unix_micros(current_timestamp()) AS z FROM t", "unix_micros"),
         ("SELECT TRANSFORM (a) USING 'cat' AS (z STRING) FROM t", "TRANSFORM … USING"),
         ("SELECT approx_percentile(b, 0.5) OVER (PARTITION BY a) AS z FROM t", "over(approx_percentile)"),
@@ -79,4 +80,4 @@ _GIVEN = {"date_add", "date_sub", "to_date", "hour", "limit"}
     ],
 )
 def test_findings_have_the_words_of_the_text(sql: str, words: str) -> None:
-    assert any(words in text for text in shown(sql, Dialect.SPARK))
+    assert any(text.startswith(words) for text in shown(sql, Dialect.SPARK))
