@@ -40,7 +40,7 @@ from hive_views.sql.analysis.operands import (
     spelled,
     values_of_choice,
 )
-from hive_views.sql.analysis.written_names import with_written_name, written_name
+from hive_views.sql.analysis.written_names import with_written_name
 from hive_views.sql.parsing.syntax_tree import (
     ADDED_BY_THE_PARSER,
     child_expressions,
@@ -322,7 +322,7 @@ class _Reader:
         elif isinstance(node.parent, (exp.Hint, exp.JoinHint)) or node.find_ancestor(exp.Hint) is not None:
             return
         else:
-            yield written_name(self._resolution.query, node)
+            yield kind.key.replace("_", " ")
 
     # -- Types -----------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _node_findings(resolution: ResolvedQuery) -> Iterator[tuple[TrinoFinding, ex
         kind = type(node)
         rule = RULES.get(kind)
         if rule is None and kind not in VERIFIED and kind not in REPORTED_BY_NAME:
-            rule = unverified(written_name(resolution.query, node))
+            rule = unverified(kind.key.replace("_", " "))
         finding = rule if isinstance(rule, TrinoFinding) or rule is None else rule(node, resolution.type_of)
         if finding is not None:
             yield replace(finding, construct=with_written_name(resolution.query, node, finding.construct)), node
