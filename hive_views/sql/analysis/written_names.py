@@ -43,7 +43,7 @@ def with_written_name(query: ParsedQuery, node: exp.Expr, shown: str) -> str:
     """Return the text of a finding about a node, with the author's name of the function in place of the parser's."""
     if isinstance(node, exp.Func) and shown.endswith("(?)"):
         return written_name(query, node)  # the parser added it
-    if shown == node.key.replace("_", " ") and re.search(rf"\b{shown}\b", query.text.lower) is None:
+    if shown == node.key.replace("_", " ") != "tuple" and re.search(rf"\b{shown}\b", query.text.lower) is None:
         return written_name(query, node)
     function = node.this if isinstance(node, exp.Window) else node
     if not isinstance(function, exp.Func) or isinstance(function, (exp.Cast, exp.TryCast)):
