@@ -44,7 +44,7 @@ FIELDS = {
     "i in (1, 2) x": "boolean",
     "i is null x": "boolean",
     "i is not null x": "boolean",
-    "i is true x": "boolean",
+    "(i = 1) is true x": "boolean",
     "i is distinct from 1 x": "boolean",
     "s like 'a' x": "boolean",
     "s rlike 'a' x": "boolean",
