@@ -30,7 +30,7 @@ EXPLANATIONS = {
     "hive_views.case_types": "refused: column b is decimal(2,1), and Spark computes decimal(11,1)",
     "hive_views.char_types": "other rows: cast(int as char): ",
     "hive_views.functions": "other rows: hash, soundex, ascii",
-    "hive_views.interval_math": "not verified: currentdate(?)",
+    "hive_views.interval_math": "not verified: current_date()",
     "hive_views.on_avro_url_gone": "refused: it reads hive_tables.avro_url_gone, an Avro table whose schema file",
     "hive_views.on_files_gone_later": "refused: it reads iceberg_tables.files_gone_later, an Iceberg table that cannot",
     "hive_views.on_hudi_later": "a table of a data source that is not Spark's own",

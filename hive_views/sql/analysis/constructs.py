@@ -40,6 +40,7 @@ from hive_views.sql.analysis.operands import (
     spelled,
     values_of_choice,
 )
+from hive_views.sql.analysis.written_names import with_written_name
 from hive_views.sql.parsing.syntax_tree import (
     ADDED_BY_THE_PARSER,
     child_expressions,
@@ -63,6 +64,13 @@ class Construct:
     """The construct and the types of its operands, by which rules are selected."""
     start: int
     """Where it begins in the text, in characters."""
+    written: str | None = None
+    """The signature with the author's name of a function, where it differs."""
+
+    @property
+    def shown(self) -> str:
+        """The construct as it is shown to users."""
+        return self.written or self.signature
 
 
 _MOST_DIGITS = 37
@@ -189,7 +197,8 @@ class _Reader:
             if isinstance(node, exp.Literal) and (_is_compared(node) or self._has_no_own_scale(node)):
                 compared.add(self._starts.get(id(node), -1))
             for signature in self._signatures(node):
-                yield Construct(signature, self._starts.get(id(node), 0))
+                shown = with_written_name(self._resolution.query, node, signature)
+                yield Construct(signature, self._starts.get(id(node), 0), shown)
         for at, token in enumerate(self._text.tokens):
             # The parser drops some samples, and hints of the dialect hive that it does not know.
             if token.token_type is TokenType.TABLE_SAMPLE or self._text.raw(at).lower() == "tablesample":
@@ -302,8 +311,10 @@ class _Reader:
             if kind is exp.If and isinstance(node.parent, exp.Case):
                 return
             yield from self._choice(node)
-        elif kind is exp.Interval:
-            return  # its operator has the type
+        elif kind is exp.QueryTransform:
+            yield "TRANSFORM … USING"
+        elif kind is exp.Interval or (kind is exp.Schema and isinstance(node.parent, exp.QueryTransform)):
+            return  # the operator has the type; a part of TRANSFORM
         elif kind in _OPERATORS:
             yield from self._operator(node)
         elif isinstance(node, exp.Func):

@@ -134,7 +134,7 @@ def _column_findings(
 def _findings(sql: str, found: Iterable[Construct], author: Dialect, reader: Reader) -> tuple[ReaderFinding, ...]:
     answers: dict[tuple[Outcome, str], int] = {}
     for construct in found:
-        result = _answer(author, reader, construct.signature)
+        result = _answer(author, reader, construct)
         if result is not None:
             answers.setdefault(result, construct.start)
     return tuple(
@@ -153,8 +153,9 @@ def _equal() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{signature})" for signature in EQUAL))
 
 
-def _answer(author: Dialect, reader: Reader, signature: str) -> tuple[Outcome, str] | None:
+def _answer(author: Dialect, reader: Reader, construct: Construct) -> tuple[Outcome, str] | None:
     """Return what a reader does with a construct, and why; None if it returns the author's rows."""
+    signature = construct.signature
     measured = answer(_direction(reader), signature) if author != reader.engine else None
     is_different = measured is not None and measured.outcome not in (None, Outcome.SOME_VALUES.value)
     for pattern, rule in _rules(author, reader.engine):
@@ -164,10 +165,12 @@ def _answer(author: Dialect, reader: Reader, signature: str) -> tuple[Outcome, s
     if author == reader.engine:
         return None
     if measured is not None:
-        return None if measured.outcome is None else (Outcome(measured.outcome), f"{signature}: {measured.reason}")
+        return (
+            None if measured.outcome is None else (Outcome(measured.outcome), f"{construct.shown}: {measured.reason}")
+        )
     if _equal().fullmatch(signature):
         return None
-    return Outcome.UNVERIFIED, f"{signature}: not compared with {author.capitalize()}"
+    return Outcome.UNVERIFIED, f"{construct.shown}: not compared with {author.capitalize()}"
 
 
 def _direction(reader: Reader) -> Direction:

@@ -26,6 +26,7 @@ from hive_views.sql.analysis.trino_rules import (
     refused,
     unverified,
 )
+from hive_views.sql.analysis.written_names import with_written_name, written_name
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.syntax_tree import first_offsets_of
 from hive_views.sql.resolver.resolved import ResolvedQuery
@@ -91,7 +92,7 @@ def _node_findings(resolution: ResolvedQuery) -> Iterator[tuple[TrinoFinding, ex
             rule = unverified(kind.key.replace("_", " "))
         finding = rule if isinstance(rule, TrinoFinding) or rule is None else rule(node, resolution.type_of)
         if finding is not None:
-            yield finding, node
+            yield replace(finding, construct=with_written_name(resolution.query, node, finding.construct)), node
 
 
 _Located = tuple[TrinoFinding, int]
@@ -104,7 +105,8 @@ def _query_findings(
     for select in resolution.tree.find_all(exp.Select):
         merged = (function for _, function in typed_functions_of_sources(resolution, select))
         for function in chain(functions_before_grouping(select), merged):
-            name, report = function.key.replace("_", " "), refused if isinstance(function, TYPED) else unverified
+            name = written_name(resolution.query, function)
+            report = refused if isinstance(function, TYPED) else unverified
             yield report(f"{name} of a column in a block with GROUP BY, DISTINCT or IN"), function
         for _, node in aggregates_of_aggregates(resolution, select):
             yield refused("an aggregate of an aggregate"), node

@@ -25,11 +25,15 @@ class Signature:
 
     def fits(self, kinds: Sequence[str]) -> bool:
         """Return whether arguments have these kinds; further ones repeat the last two."""
+        return all(kind in given for kind, given in zip(kinds, self.kinds_of(len(kinds)), strict=True))
+
+    def kinds_of(self, number: int) -> Kinds:
+        """Return the kinds of each of a number of arguments."""
         count = len(self.kinds)
-        return all(
-            kind in self.kinds[position if position < count else count - 2 + (position - count) % 2]
-            for position, kind in enumerate(kinds)
-        )
+        if number == count:
+            return self.kinds
+        further = (self.kinds[count - 2 + position % 2] for position in range(number - count))
+        return (*self.kinds[:number], *further)
 
 
 @dataclass(frozen=True)

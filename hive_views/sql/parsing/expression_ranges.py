@@ -346,9 +346,10 @@ class ExpressionReader:
     def _property(self, node: exp.PropertyEQ, at: int) -> int:
         """Read the field of a struct: `value AS name`, or a value, which gives the field its name."""
         end = self.read(node.expression, at)
-        if self._kind(end) is not _T.ALIAS:
+        has_as = self._kind(end) is _T.ALIAS
+        if not has_as and not self._is_start(node.this, end):
             return end
-        return self._record(node, at, self.read(node.this, end + 1))
+        return self._record(node, at, self.read(node.this, end + has_as))
 
     def _bracket(self, node: exp.Bracket, at: int) -> int:
         opened = self._expect(self.read(node.this, at), _T.L_BRACKET) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -22,6 +22,7 @@ from hive_views.sql.parsing.errors import error_at
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
 from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL
+from hive_views.sql.parsing.struct_fields import names_with_as
 from hive_views.sql.parsing.variant_paths import paths_read_as_indexes
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.tokens import Text
@@ -326,7 +327,7 @@ def unwrap_pivots(tree: exp.Expr) -> None:
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 PIVOTED = "an_expression_over_aggregates"
 """The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
-_REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]]] = {
+_REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], Iterable[_Replacement]]]] = {
     TokenType.VAR: (_rewrite_word,),
     TokenType.GT: (_rewrite_shift,),
     TokenType.VIEW: (_rewrite_lateral_view,),
@@ -334,6 +335,7 @@ _REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], list[_Replacement]]
     TokenType.DCOLON: (_rewrite_index, _rewrite_typed_literal, _rewrite_interval),
     TokenType.PIVOT: (_rewrite_pivot,),
     TokenType.USING: (_rewrite_script,),
+    TokenType.STRUCT: (names_with_as,),
 }
 """What Spark reads and sqlglot does not, by the token that it begins with."""
 INTERVAL_TYPE_UNITS = frozenset({"year", "month", "day", "hour", "minute", "second"})

@@ -46,9 +46,9 @@ def variant_path(text: Text, colon: int) -> VariantPath | None:
         is_next = kinds[at] is TokenType.DOT
         name_at = at + is_next
         if is_next is bool(steps) and name_at < len(kinds) and _NAME.fullmatch(text.raw(name_at)):
-            whole, at = unquote_identifier(text.raw(name_at)), name_at + 1
-            key = whole.rpartition(".")[2]  # Spark gives the column this name
-            steps += map(repr, whole.split("."))
+            names, indexes = _steps_of_name(text, name_at, is_first=not steps)
+            key, at = names[-1] if names else key, name_at + 1
+            steps += indexes
         elif kinds[at] is TokenType.L_BRACKET and text.match.get(at) == at + 2:
             written = text.raw(at + 1)
             if written[0] == "'":
@@ -64,6 +64,24 @@ def variant_path(text: Text, colon: int) -> VariantPath | None:
     return VariantPath(at - 1, key, tuple(steps)) if steps else None
 
 
+def _steps_of_name(text: Text, at: int, *, is_first: bool) -> tuple[list[str], list[str]]:
+    """Return the names in a name of a path, and all of its steps: Spark reads `` `a.b[0]` `` as a path, too.
+
+    Raises:
+        ParseTextError: If it is no path, such as `` `a.` ``.
+    """
+    raw = text.raw(at)
+    name = unquote_identifier(raw)
+    written = name if is_first and raw[0] == "`" and name.startswith("[") else f".{name}"
+    if _STEPS.fullmatch(written) is None:
+        raise error_at(text, f"Cannot read the text: {raw} is no path of a variant", text.tokens[at].start)
+    found = [(step[1] or step[2], step[3]) for step in _STEP.finditer(written)]
+    return [key for key, _ in found if key], [repr(key) if key else index for key, index in found]
+
+
+_STEP = re.compile(r"\.([^.\[]+)|\['([^']+)'\]|\[(\d+|\*)\]")
+_STEPS = re.compile(f"(?:{_STEP.pattern})+")
+"""The steps of a path as Spark 4.1.4 reads them behind `$`; it names a column after the last key."""
 _BRACKETS = "Cannot read the text: in a path of a variant, brackets have a number, or a string in single quotes"
 
 

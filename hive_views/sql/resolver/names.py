@@ -117,8 +117,21 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> S
     return _resolve_chain(context, node, node.parts, env)
 
 
+def _rejects_duplicates(context: ResolutionContext, env: Environment) -> bool:
+    """Return whether a name of several columns of one table is ambiguous: in Spark and Trino in every clause."""
+    return env.rejects_duplicates or context.dialect.merges_using_columns
+
+
+def check_repeated_columns(context: ResolutionContext, star: exp.Expr, scope: Scope) -> None:
+    """Reject a star over a PIVOT or UNPIVOT with several columns of one name, which cannot be listed."""
+    if scope.merged is not None and scope.merged.is_repeating:
+        raise context.fail("PIVOT or UNPIVOT has a column name twice: give its columns other names", star)
+
+
 def bind_star(context: ResolutionContext, node: exp.Expr, env: Environment, table: str = "") -> None:
     """Record the columns that a star in a function stands for."""
+    for scope in env.scopes:
+        check_repeated_columns(context, node, scope)
     columns = [column for scope in env.scopes for column in scope.star_columns(table)]
     context.budget.add_columns(len(columns), node)
     star = node if type(node) is exp.Star else node.this
@@ -149,7 +162,7 @@ def _simple_column(
         check_identifier(context, identifier)
     if scope.merged is not None or env.parameters:
         return None
-    if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
+    if scope.ambiguous and not scope.grouped and _rejects_duplicates(context, env):
         return None
     tables = scope.tables
     columns: dict[str, ScopeColumn] | None = None
@@ -359,7 +372,8 @@ def _find_qualified(
         for scope in scopes:
             if len(qualifier) > 1 and not is_qualified_as(scope, qualifier):
                 continue
-            if env.rejects_duplicates and scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name):
+            is_repeated = scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name)
+            if is_repeated and _rejects_duplicates(context, env):
                 raise AmbiguousName(name)
             column = scope.find_own(table, name)
             if column is not None:

@@ -34,15 +34,25 @@ def resolve_pivots(
     """Resolve the PIVOT and UNPIVOT clauses after a table or derived table; return the columns of the last clause."""
     if node.args.get("sample"):
         raise context.fail("TABLESAMPLE with PIVOT or UNPIVOT is not supported: put the sample into a query", node)
-    if scope.ambiguous or any(_is_renamed(context, column) for column in scope.columns):
+    is_repeating = bool(scope.ambiguous) or any(_is_renamed(context, column) for column in scope.columns)
+    if is_repeating and not _is_read_alone(node):
         raise context.fail("PIVOT and UNPIVOT need different column names: give each column a name", node)
     inputs = [alias, *scope.tables]
     for pivot in node.args["pivots"]:
         context.bound.pivots.add(id(pivot))
-        columns = _unpivot(context, pivot, scope) if pivot.args.get("unpivot") else _pivot(context, pivot, scope)
+        is_unpivot = bool(pivot.args.get("unpivot"))
+        columns = _unpivot(context, pivot, scope) if is_unpivot else _pivot(context, pivot, scope)
         if len({(table, name.lower()) for table, name, _, _ in columns}) < len(columns):
-            raise context.fail("PIVOT or UNPIVOT has a column name twice: give its columns other names", pivot)
+            if is_unpivot or not _is_read_alone(node):
+                raise context.fail("PIVOT or UNPIVOT has a column name twice: give its columns other names", pivot)
+            is_repeating = True
+        repeated = scope.ambiguous
         scope = _scope(context, columns)
+        for name, tables in repeated.items():
+            for table in tables:
+                scope.add_ambiguous(table or _NEW, name)
+        if scope.merged is not None:
+            scope.merged.is_repeating = is_repeating
         alias_node = pivot.args.get("alias")
         if alias_node is not None:
             scope = _with_alias(context, pivot, alias_node, columns)
@@ -51,6 +61,13 @@ def resolve_pivots(
     for table in scope.tables:
         block.aliases.setdefault(str(table))
     return scope
+
+
+def _is_read_alone(node: exp.Expr) -> bool:
+    """Return whether a table with one PIVOT or UNPIVOT is all that a FROM clause reads."""
+    select = node.parent.parent if isinstance(node.parent, exp.From) else None
+    around = [item.args.get(name) for item in (node, select) if item is not None for name in ("joins", "laterals")]
+    return select is not None and not any(around) and len(node.args["pivots"]) == 1
 
 
 def write_as_query(

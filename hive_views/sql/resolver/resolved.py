@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from hive_views.errors import QueryTooLargeError
+from hive_views.errors import QueryTooLargeError, SqlError
 from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import start_offsets
@@ -17,6 +17,7 @@ from hive_views.sql.resolver.context import BoundNames, DialectRules
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn, TableKey
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.tokens import Text
+from hive_views.sql.types.dialect_inference import first_refusal
 from hive_views.sql.types.inference import TypeInference
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -88,3 +89,8 @@ class ResolvedQuery:
     def type_error(self, name: str) -> QueryTooLargeError | None:
         """Return the error about a column of unknown type if a type was too long, otherwise None."""
         return self._budget.type_error(name)
+
+    def refusal(self) -> SqlError | None:
+        """Return the error about the first expression that the author's engine refuses for the types in it."""
+        refused = first_refusal(self._types)
+        return None if refused is None else self.text.error(refused.reason, refused.start)

@@ -190,7 +190,10 @@ class MergedColumns:
         named: The columns of the result by name, in the order of a star.
         hidden: The keys of single tables that are not columns of the result; they can be named only with their table.
         counts: The number of tables that have a column of each name.
+        is_repeating: Whether PIVOT or UNPIVOT has several columns of one name, so that no star can be written.
     """
+
+    is_repeating = False
 
     def __init__(self, tables: Tables, visible: Iterable[JoinColumn]) -> None:
         self._tables = tables
@@ -208,6 +211,7 @@ class MergedColumns:
         result._tables = tables
         result.hidden = self.hidden.copy()
         result.counts = self.counts.copy()
+        result.is_repeating = self.is_repeating
         return result
 
     @property
@@ -333,7 +337,7 @@ class Scope:
         if columns is None:
             columns = self.tables[table] = {}
         elif name in columns:
-            self._add_ambiguous(table, name)
+            self.add_ambiguous(table, name)
         columns[name] = column
         if column not in self.names:
             self.names[column] = (table, name)
@@ -347,7 +351,7 @@ class Scope:
         elif (existing.table, existing.name, existing.internal) == (column.table, column.name, column.internal):
             pass
         elif self.find(table, column.internal) is None:
-            self._add_ambiguous(table, name)
+            self.add_ambiguous(table, name)
             self.put(table, column.internal, column)
         else:
             return False
@@ -432,7 +436,8 @@ class Scope:
             return table in self.ambiguous.get(name, ())
         return name in self.ambiguous
 
-    def _add_ambiguous(self, table: str | None, name: str) -> None:
+    def add_ambiguous(self, table: str | None, name: str) -> None:
+        """Record that several columns of a table have a name."""
         if self.ambiguous is _NO_NAMES:
             self.ambiguous = {}
         self.ambiguous.setdefault(name, set()).add(table)

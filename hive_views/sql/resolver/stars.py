@@ -22,6 +22,7 @@ from hive_views.sql.resolver.names import (
     LITERAL_FUNCTIONS,
     check_catalog,
     check_hidden_key,
+    check_repeated_columns,
     dotted_value,
     function_name,
     is_qualified_as,
@@ -349,6 +350,7 @@ def _expand_star(
         *qualifier, _ = item.parts
         if len(qualifier) == 3:
             check_catalog(context, ungrouped, qualifier, qualifier, Environment((ungrouped,), block.outer))
+    check_repeated_columns(context, item, ungrouped)
     table = _star_table(context, item, ungrouped)
     if table in block.hidden_keys:
         reason = f"{table}.* has a key of USING or NATURAL JOIN in front of |>, which no name reaches"
@@ -558,6 +560,7 @@ def _expand_pipe_star(
     position: int = 0,
 ) -> None:
     """Add the columns of a star that a pipe operator implies, or the one at a position, and record their text."""
+    check_repeated_columns(context, item, scope)
     if scope.merged is not None:
         entries = scope.merged.visible
     else:

@@ -10,6 +10,7 @@ from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.types.hive_inference import HiveTypeInference
 from hive_views.sql.types.inference import BoundColumn, TypeInference
 from hive_views.sql.types.spark_inference import SparkTypeInference
+from hive_views.sql.types.spark_refusals import Refusal, SparkRefusals
 
 
 def type_inference(
@@ -24,3 +25,8 @@ def type_inference(
         return SparkTypeInference(query, bindings, fields, subqueries, conf)
     kind = HiveTypeInference if query.text.dialect is Dialect.HIVE else TypeInference
     return kind(query, bindings, fields, subqueries)
+
+
+def first_refusal(types: TypeInference) -> Refusal | None:
+    """Return the first expression of a resolved query that its author's engine is known to refuse; only of Spark."""
+    return SparkRefusals.of(types).first() if isinstance(types, SparkTypeInference) else None

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.tables import engine_table, spark_versions
 from hive_views.sql.parsing.expression_ranges import Range
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.struct_fields import has_name_without_as
 from hive_views.sql.parsing.syntax_tree import interval_unit
 from hive_views.sql.parsing.variant_paths import variant_key
 from hive_views.sql.text.quoting import unquote_identifier
@@ -63,8 +64,9 @@ class SparkTypeInference(CallInference):
         conf: Mapping[str, str],
     ) -> None:
         super().__init__(query, bindings, fields, subqueries)
-        self._conf = conf
+        self.conf = conf
         self._parameters: list[dict[str, str | None]] = []
+        self._known: dict[int, str | None] = {}  # the types that a subclass keeps
 
     def type_of(self, node: exp.Expr) -> str | None:
         """Return the type of an expression; None if it is unknown."""
@@ -91,7 +93,7 @@ class SparkTypeInference(CallInference):
         if None in types:
             return None
         given = [_without_length(str(kind)) for kind in types]
-        merged = (rules.wide.of(given) for rules in spark_rules(self._conf))
+        merged = (rules.wide.of(given) for rules in spark_rules(self.conf))
         return next((kind for kind in merged if kind is not None), None)
 
     # -- Calls -----------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ class SparkTypeInference(CallInference):
     def _named_call(self, name: str, token: int, node: exp.Expr) -> str | None:
         if token and self.text.raw(token - 1) == ".":
             return None  # a function of a database
-        special = _FUNCTIONS.get(name)
+        special = TYPED_BY_RULES.get(name)
         parts = self.argument_ranges(token, SEPARATORS.get(name, frozenset()))
         if special is not None:
             return special(self, node, parts)
@@ -117,7 +119,7 @@ class SparkTypeInference(CallInference):
 
     def _only_result(self, name: str) -> str | None:
         """Return the type of a function that has the same for all arguments, such as `count(*)` or `hash(t.*)`."""
-        results = {result for rules in spark_rules(self._conf) for result in rules.table.results(name)}
+        results = {result for rules in spark_rules(self.conf) for result in rules.table.results(name)}
         return results.pop() if len(results) == 1 and not any(item.startswith("=") for item in results) else None
 
     def _number(self, written: str) -> str | None:
@@ -128,7 +130,7 @@ class SparkTypeInference(CallInference):
 
     def result(self, name: str, arguments: list[Argument]) -> str | None:
         """Return the type of a call, by its name or operator."""
-        results = (rules.result(name, arguments) for rules in spark_rules(self._conf))
+        results = (rules.result(name, arguments) for rules in spark_rules(self.conf))
         return next((kind for kind in results if kind is not None), None)
 
     # -- Functions with rules of their own ---------------------------------------------------------------------------
@@ -138,8 +140,9 @@ class SparkTypeInference(CallInference):
         for position, part in enumerate(parts):
             name = None
             first, last = part
-            if last - 2 >= first and self.text.kinds[last - 1] is TokenType.ALIAS:
-                name, last = unquote_identifier(self.text.raw(last)), last - 2
+            has_as = last - 2 >= first and self.text.kinds[last - 1] is TokenType.ALIAS
+            if has_as or has_name_without_as(self.text, part):
+                name, last = unquote_identifier(self.text.raw(last)), last - 1 - has_as
             argument = self.argument(node, (first, last))
             if argument is None or self.is_star(part):
                 return None
@@ -188,7 +191,7 @@ class SparkTypeInference(CallInference):
         time = self.argument(node, parts[-1 if is_unit_call else 0]) if parts else None
         if time is None:
             return None
-        answers = (rules.table.forms.get(name, {}) for rules in spark_rules(self._conf))
+        answers = (rules.table.forms.get(name, {}) for rules in spark_rules(self.conf))
         return next((kinds[kind_of(time.type)] for kinds in answers if kind_of(time.type) in kinds), None)
 
     def _date_part(self, node: exp.Expr, parts: list[Range]) -> str | None:
@@ -204,7 +207,7 @@ class SparkTypeInference(CallInference):
         return self._field(node.name, _without_length(kind)) if kind is not None else None
 
     def _field(self, field: str, kind: str) -> str | None:
-        for rules in spark_rules(self._conf):
+        for rules in spark_rules(self.conf):
             result = rules.table.fields.get(field.lower(), {}).get(kind_of(kind))
             if result is not None:
                 return result
@@ -344,7 +347,7 @@ class SparkTypeInference(CallInference):
         """Return whether Spark casts an expression to a type; also for types that are not known or not simple."""
         operand = self._operand(node)
         kinds = kind_of(operand.type) if operand is not None else "?", kind_of(target)
-        casts = [rules.table.casts for rules in spark_rules(self._conf)]
+        casts = [rules.table.casts for rules in spark_rules(self.conf)]
         if any(kind not in accepted for kind in kinds for accepted in casts):
             return True
         return any(kinds[1] in accepted[kinds[0]].split() for accepted in casts)
@@ -384,7 +387,7 @@ class SparkTypeInference(CallInference):
     def _binary(self, node: exp.Expr) -> str | None:
         """Return the type of an operator, or of a chain of operators, in a loop: a chain may be long."""
         chain = [node]
-        while type(chain[-1].this) in _OPERATORS and id(chain[-1].this) not in self.bindings:
+        while type(chain[-1].this) in OPERATORS and not self._has_type(chain[-1].this):
             chain.append(chain[-1].this)
         left = self._operand(chain[-1].this)
         for operator in reversed(chain):
@@ -396,9 +399,13 @@ class SparkTypeInference(CallInference):
                 )
                 kind = "boolean" if isinstance(operator, exp.Connector) and not is_refused else None
             else:
-                kind = self.result(_OPERATORS[type(operator)], [left, right])
+                kind = self.result(OPERATORS[type(operator)], [left, right])
             left = Argument(kind) if kind is not None else None
         return left.type if left is not None else None
+
+    def _has_type(self, node: exp.Expr) -> bool:
+        """Return whether the type of an operator need not be inferred from its operands."""
+        return id(node) in self.bindings or (id(node) in self._known and not self._parameters)
 
     def _not(self, node: exp.Expr) -> str | None:
         return self._operator_of("~", node.this)
@@ -414,7 +421,7 @@ class SparkTypeInference(CallInference):
         return None if is_refused else "boolean"
 
     def _comparison(self, node: exp.Expr) -> str | None:
-        return self._predicate(_COMPARISONS[type(node)], node.this, node.expression)
+        return self._predicate(COMPARISONS[type(node)], node.this, node.expression)
 
     def _like(self, node: exp.Expr) -> str | None:
         if isinstance(node.expression, (exp.Any, exp.All)):
@@ -558,7 +565,7 @@ _TARGETS = {
     "VARIANT": "variant",
     "INTERVAL": "interval",
 }
-_COMPARISONS: dict[type, str] = {
+COMPARISONS: dict[type, str] = {
     exp.EQ: "=",
     exp.NEQ: "=",
     exp.LT: "<",
@@ -570,9 +577,9 @@ _COMPARISONS: dict[type, str] = {
 }
 """The comparisons whose operands have the types of another one."""
 _PREDICATES = frozenset(
-    {exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, *_COMPARISONS}
+    {exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, *COMPARISONS}
 )
-_OPERATORS: dict[type, str] = {
+OPERATORS: dict[type, str] = {
     exp.And: "and",
     exp.Or: "or",
     exp.Add: "+",
@@ -615,16 +622,16 @@ _RULES: dict[type, Callable[[SparkTypeInference, Any], str | None]] = {
     exp.CurrentTimestamp: _constant("timestamp"),
     exp.Localtimestamp: _constant("timestamp_ntz"),
     exp.CurrentUser: _constant("string"),
-    **dict.fromkeys(_OPERATORS, SparkTypeInference._binary),
+    **dict.fromkeys(OPERATORS, SparkTypeInference._binary),
     exp.Not: SparkTypeInference._negation,
     exp.Exists: _boolean,
     exp.In: SparkTypeInference._in,
     exp.Between: SparkTypeInference._between,
     exp.Is: SparkTypeInference._is,
-    **dict.fromkeys(_COMPARISONS, SparkTypeInference._comparison),
+    **dict.fromkeys(COMPARISONS, SparkTypeInference._comparison),
     **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike), SparkTypeInference._like),
 }
-_FUNCTIONS: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str | None]] = {
+TYPED_BY_RULES: dict[str, Callable[[SparkTypeInference, exp.Expr, list[Range]], str | None]] = {
     "struct": SparkTypeInference._struct_call,
     "named_struct": SparkTypeInference._named_struct,
     "arrays_zip": SparkTypeInference._zipped,

@@ -164,7 +164,15 @@ def _column_list(
 
 
 def typed_columns(expansion: Expansion) -> tuple[OutputColumn, ...]:
-    """Return the columns of an expanded query with their types by the dialect's rules, without an engine."""
+    """Return the columns of an expanded query with their types by the dialect's rules, without an engine.
+
+    Raises:
+        SqlError: If the author's engine is known to refuse an expression in any clause for the types in it.
+        UnknownTypeError: If the type of a column is not known.
+    """
+    refused = expansion.resolution.refusal()
+    if refused is not None:
+        raise refused
     columns = expansion.columns
     unknown = [number for number, column in enumerate(columns) if column.type is None]
     for number in unknown:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.parsing.syntax_tree import function_token
 from hive_views.sql.resolver.resolved import ResolvedQuery
@@ -67,9 +68,15 @@ def _end_without_nulls(text: Text, first: int) -> int | None:
         word = text.raw(at).lower()
         if text.enclosing[at] == level and word == "nulls":
             return None
-        if text.enclosing[at] == level and word in _ENDS:
+        if text.enclosing[at] == level and (word in _ENDS or (at > first and _begins_windows(text, at))):
             return at - 1
     return len(text.tokens) - 1
+
+
+def _begins_windows(text: Text, at: int) -> bool:
+    """Return whether a token begins the clause `WINDOW w AS (…)`, which Spark reads behind ORDER BY."""
+    is_as = text.kinds[at + 2 : at + 4] == [TokenType.ALIAS, TokenType.L_PAREN]
+    return text.raw(at).lower() == "window" and is_as
 
 
 def deviations(resolution: ResolvedQuery) -> Iterator[Edit]:

@@ -10,7 +10,7 @@ from hive_views import HiveViewCatalog
 from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3
 from tests.unit.sql.hive_fixtures import load_cases
 
-NOT_IN_SPARK_3 = ("::", "collate", "session_user")
+NOT_IN_SPARK_3 = ("::", "collate", "session_user", "parse_json")
 CATALOGS = ("prod", "spark_catalog") if HAS_ICEBERG else ("spark_catalog",)
 TABLE = (
     "id int, Big bigint, x string, n decimal(12,3), ts timestamp, dt date, arr array<int>, "

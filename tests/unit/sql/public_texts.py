@@ -104,7 +104,12 @@ class PublicCheck(SparkCheck):
             check_spark_text(query)
             conf = {ANSI: self.home.conf.get(ANSI)}
             tables = SessionTables(self.home)
-            return expand(query, tables, database=self.database, dialect="spark", author=AuthorContext(conf=conf))
+            author = AuthorContext(conf=conf)
+            expansion = expand(query, tables, database=self.database, dialect="spark", author=author)
+            refused = expansion.resolution.refusal()
+            if refused is not None:
+                raise refused
+            return expansion
         except SqlError as error:
             return Outcome("we refuse", str(error))
 

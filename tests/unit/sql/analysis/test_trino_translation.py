@@ -80,7 +80,7 @@ def test_verified_nodes_are_those_of_texts_with_equal_rows():
 def test_inner_with_can_use_the_name_of_the_outer_one():
     inner = "WITH t AS (SELECT cast(id AS string) AS s FROM h.orders) SELECT t.s FROM t"
     (finding,) = findings(f"WITH t AS ({inner}) SELECT max(t.s) AS m FROM t GROUP BY t.s")
-    assert finding.construct == "trycast of a column in a block with GROUP BY, DISTINCT or IN"
+    assert finding.construct == "cast() of a column in a block with GROUP BY, DISTINCT or IN"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,28 @@ def expanded(sql: str) -> Expansion:
         (": a . b", "b"),
         (":select", "select"),
         (":a:b", "b"),
+        # A quoted name is a path of its own.
+        (":`a[0]`", "a"),
+        (":`a[0][1]`", "a"),
+        (":`a[00]`", "a"),
+        (":`a[*]`", "a"),
+        (":`a`[0]", "a"),
+        (":`a[0]`[1]", "a"),
+        (":`a[0]`.b", "b"),
+        (":`a[0].b`", "b"),
+        (":b.`c[0]`", "c"),
+        (":`b.c[1]`", "c"),
+        (":b.`c.d[2]`", "d"),
+        (":`a['b']`", "b"),
+        (":`['b']`", "b"),
+        (":`a['b.c']`", "b.c"),
+        (":`[0]`", ""),
+        (":`$`", "$"),
+        (":`$.a`", "a"),
+        (":`a]`", "a]"),
+        (":`a'b`", "a'b"),
+        (":`a b`", "a b"),
+        (":b['c[0]']", "c[0]"),
     ],
 )
 def test_path_is_named_after_its_last_key(path: str, key: str) -> None:
@@ -57,6 +79,19 @@ def test_path_is_named_after_its_last_key(path: str, key: str) -> None:
 def test_other_brackets_are_refused(brackets: str) -> None:
     with pytest.raises(ParseTextError, match="brackets have a number, or a string in single quotes"):
         parse_query(f"SELECT v:a{brackets} FROM t", Dialect.SPARK)
+
+
+@pytest.mark.parametrize("name", ["`a.`", "`.a`", "`a[`", "`a[-1]`", "`a[b]`", "`a[0]b`", '`a["b"]`', "``"])
+def test_name_that_is_no_path_is_refused(name: str) -> None:
+    with pytest.raises(ParseTextError, match=r"Cannot read the text|no path of a variant"):
+        parse_query(f"SELECT v:{name} FROM t", Dialect.SPARK)
+
+
+@pytest.mark.parametrize("path", ["a[0]", "`a[0]`", "`a`[0]"])
+def test_view_column_of_an_indexed_path_has_the_name_of_its_key(path: str) -> None:
+    for form in ("{}", "{}::int", "cast({} as string)"):
+        item = form.format(f"parse_json(name):{path}")
+        assert [column.name for column in expanded(f"SELECT {item} FROM t").columns] == ["a"]
 
 
 def test_colons_of_types_are_no_paths() -> None:

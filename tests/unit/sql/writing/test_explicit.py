@@ -31,6 +31,24 @@ EXPLICIT = [
         "sum(d) OVER w AS r FROM t WINDOW w AS (ORDER BY i)",
         "sum(t.d) OVER w AS r FROM k.t WINDOW w AS (ORDER BY t.i NULLS FIRST)",
     ),
+    (
+        SPARK,
+        "i, sum(d) OVER w AS r FROM t ORDER BY i DESC, s WINDOW w AS (ORDER BY d) LIMIT 3",
+        "t.i, sum(t.d) OVER w AS r FROM k.t ORDER BY i DESC NULLS LAST, t.s NULLS FIRST "
+        "WINDOW w AS (ORDER BY t.d NULLS FIRST) LIMIT 3",
+    ),
+    (
+        HIVE,
+        "i, sum(d) OVER w AS r FROM t WINDOW w AS (ORDER BY d) ORDER BY i LIMIT 3",
+        "t.i, sum(t.d) OVER w AS r FROM k.t WINDOW w AS (ORDER BY t.d NULLS LAST) ORDER BY t.i NULLS LAST LIMIT 3",
+    ),
+    (
+        SPARK,
+        "i FROM t ORDER BY i + 1 WINDOW w AS (ORDER BY d), v AS (ORDER BY s DESC) LIMIT 2 OFFSET 2",
+        "t.i FROM k.t ORDER BY i + 1 NULLS FIRST WINDOW w AS (ORDER BY t.d NULLS FIRST), "
+        "v AS (ORDER BY t.s DESC NULLS LAST) LIMIT 2 OFFSET 2",
+    ),
+    (SPARK, "i window FROM t ORDER BY window LIMIT 3", "t.i window FROM k.t ORDER BY window NULLS FIRST LIMIT 3"),
     (HIVE, "i FROM t ORDER BY i LIMIT 3", "t.i FROM k.t ORDER BY t.i NULLS LAST LIMIT 3"),
     (
         SPARK,
