@@ -76,7 +76,7 @@ def test_written_text_has_no_difference(author: str) -> None:
         (
             "select q.a from (select * from t) q",
             "`t`.`a`, `t`.`b`, `t`.`c`",
-            "`t`.`a`, `t`.`a`, `t`.`c`",
+            "`t`.`a`, `t`.`b`, `t`.`b`",
             "it names other columns for '* from t) q'",
         ),
         (
