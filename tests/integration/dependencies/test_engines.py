@@ -58,7 +58,7 @@ def findings(catalog: HiveViewCatalog, name: str) -> list[tuple[str, str, str]]:
                 ("hive", "not verified", "current_timestamp(): not compared with Spark"),
                 ("hive", "not verified", "an operand of type bigint in Spark and ? in Hive: not compared with Spark"),
                 ("trino", "not verified", "a cast of a value of unknown type"),
-                ("trino", "not verified", "unixmicros"),
+                ("trino", "not verified", "unix_micros()"),
             ],
         ),
     ],

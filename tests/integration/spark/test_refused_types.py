@@ -22,6 +22,7 @@ def _accepts(spark: SparkSession, sql: str) -> bool:
     return True
 
 
+@pytest.mark.extended
 @pytest.mark.skipif(IS_SPARK_3, reason="Spark 3.5 has no VARIANT")
 @pytest.mark.parametrize("setting", ["true", "false"])
 def test_spark_accepts_the_recorded_types_as_conditions(spark: SparkSession, setting: str) -> None:
