@@ -76,8 +76,9 @@ def trino_findings(
 def _located_findings(resolution: ResolvedQuery, schemas: Schemas, database: str) -> list[_Located]:
     first_offsets = first_offsets_of(resolution.tree)
     located = list(_text_findings(resolution.text))
-    if isinstance(resolution.tree, exp.SetOperation) and resolution.tree.args.get("order"):
-        located.append((unverified("ORDER BY of a set operation at the top of the text"), 0))
+    tree = resolution.tree
+    if isinstance(tree, exp.SetOperation) and tree.args.get("order") and not tree.args.get("limit"):
+        located.append((unverified("ORDER BY of a set operation at the top, without LIMIT"), 0))
     for at in _dates_taken_for_strings(resolution):
         located.append((refused(_DATE_LITERAL), resolution.text.tokens[at].start))
     by_node = (
