@@ -77,12 +77,13 @@ class AnswerJournal:
             self.record(answers(self._rows, missing[start : start + _BATCH], query))
         return {item: self._recorded[item] for item in expressions}
 
-    def answer_texts(self, texts: Sequence[str]) -> dict[str, Answer]:
-        """Return the rows of whole queries, sorted."""
+    def answer_texts(self, texts: Sequence[str], *, is_ordered: bool = False) -> dict[str, Answer]:
+        """Return the rows of whole queries, sorted unless their order matters."""
         for text in texts:
             if text not in self._recorded:
                 try:
-                    answer: Answer = sorted("\t".join(row) for row in self._rows(text))
+                    rows = ["\t".join(row) for row in self._rows(text)]
+                    answer: Answer = rows if is_ordered else sorted(rows)
                 except Exception as error:  # noqa: BLE001 (any error is an answer)
                     answer = _error(error)
                 self.record({text: answer})

@@ -1,7 +1,8 @@
-"""Ordinary views of analysts, which were written before anybody looked at the table of answers, in both engines.
+"""Views as analysts write them, in Hive and Spark over the same Parquet files.
 
-python -m tests.reader_tables.ordinary  runs the texts of `ordinary_hive.sql` and `ordinary_spark.sql` in Hive and Spark
-over the same Parquet files, or continues that, and writes tests/unit/sql/fixtures/ordinary_texts.json.
+python -m tests.reader_tables.ordinary [ordinary] [unseen]  runs the texts of `ordinary_hive.sql` and
+`ordinary_spark.sql`, or of `unseen_hive.sql` and `unseen_spark.sql`, or continues that, and writes
+tests/unit/sql/fixtures/ordinary_texts.json or unseen_texts.json.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ import pyspark
 
 from tests.engine_tables.spark_engine import session
 from tests.integration.hive.reader import VERSION, HiveReader, running
+from tests.integration.trino.server import VERSION as TRINO_VERSION
+from tests.reader_tables import ordinary_trino
 from tests.reader_tables.comparing import Verdict, compare
 from tests.reader_tables.engines import Answer, AnswerJournal, hive_rows, recorded_answers, spark_rows
 
 HERE = Path(__file__).parent
-TEXTS = {author: (HERE / f"ordinary_{author}.sql").read_text("utf-8").splitlines() for author in ("hive", "spark")}
-FIXTURE = HERE.parent / "unit" / "sql" / "fixtures" / "ordinary_texts.json"
+FIXTURES = HERE.parent / "unit" / "sql" / "fixtures"
+COLLECTIONS = ("ordinary", "unseen")
+"""Those of `unseen` were written without sight of the rules, the table of answers and the ordinary ones. Trino read the
+unseen ones, too."""
 DATABASE = "shop"
 
 TABLES: Mapping[str, Mapping[str, str]] = {
@@ -216,55 +221,84 @@ def _journal(way: str) -> str:
     return f"ordinary-{hashlib.sha256(repr((TABLES, ROWS)).encode()).hexdigest()[:8]}-{way}"
 
 
-def measure() -> dict[str, list[str]]:
-    """Run all texts in both engines; return the types of their columns in Spark."""
+def authors_texts(collection: str) -> dict[str, list[str]]:
+    """Return the texts of a collection by their author's engine."""
+    return {
+        author: (HERE / f"{collection}_{author}.sql").read_text("utf-8").splitlines() for author in ("hive", "spark")
+    }
+
+
+def measure(collection: str) -> None:
+    """Run all texts in the engines, and record the types of their columns in Spark."""
     from tests.reader_tables.__main__ import VECTORIZED
 
-    texts = [text for listed in TEXTS.values() for text in listed]
-    types: dict[str, list[str]] = {}
-    with TemporaryDirectory() as directory, engines(Path(directory)) as (hive, spark):
-        for ansi, name in ((False, "spark"), (True, "spark-ansi")):
-            AnswerJournal(_journal(name), spark_rows(spark, ansi=ansi)).answer_texts(texts)
-        for text in texts:
-            if not isinstance(recorded_answers(_journal("spark"))[text], str):
-                types[text] = [field.dataType.simpleString() for field in spark.sql(text).schema.fields]
-        AnswerJournal(_journal("hive"), hive_rows(hive)).answer_texts(texts)
-    with TemporaryDirectory() as directory, engines(Path(directory), VECTORIZED) as (hive, _):
-        AnswerJournal(_journal("hive-vectorized"), hive_rows(hive)).answer_texts(texts)
-    return types
+    texts = [text for listed in authors_texts(collection).values() for text in listed]
+    if not _is_recorded(texts, "spark", "spark-ansi", "types", "hive"):
+        with TemporaryDirectory() as directory, engines(Path(directory)) as (hive, spark):
+            for ansi, name in ((False, "spark"), (True, "spark-ansi")):
+                AnswerJournal(_journal(name), spark_rows(spark, ansi=ansi)).answer_texts(texts)
+            types = AnswerJournal(_journal("types"), lambda text: [[kind] for kind in _types(spark, text)])
+            types.answer_texts(texts, is_ordered=True)
+            AnswerJournal(_journal("hive"), hive_rows(hive)).answer_texts(texts)
+    if not _is_recorded(texts, "hive-vectorized"):
+        with TemporaryDirectory() as directory, engines(Path(directory), VECTORIZED) as (hive, _):
+            AnswerJournal(_journal("hive-vectorized"), hive_rows(hive)).answer_texts(texts)
+    of_spark = authors_texts(collection)["spark"]
+    if collection == "unseen" and not _is_recorded(of_spark, "trino"):
+        ordinary_trino.measure(of_spark, DATABASE, _journal("trino"))
 
 
-def write(types: Mapping[str, list[str]]) -> None:
+def _is_recorded(texts: Sequence[str], *ways: str) -> bool:
+    return all(set(texts) <= recorded_answers(_journal(way)).keys() for way in ways)
+
+
+def _types(spark: Any, text: str) -> list[str]:
+    return [field.dataType.simpleString() for field in spark.sql(text).schema.fields]
+
+
+def write(collection: str) -> None:
     """Write what each reader does with each text, with an example of a difference."""
-    answers = {way: recorded_answers(_journal(way)) for way in WAYS}
+    answers = {way: recorded_answers(_journal(way)) for way in (*WAYS, "trino", "types")}
     lines = []
-    for author, texts in TEXTS.items():
+    for author, texts in authors_texts(collection).items():
         own = {"hive": WAYS[:2], "spark": WAYS[2:]}[author]
-        readers = {"spark": ("spark",), "spark-ansi": ("spark-ansi",)} if author == "hive" else {"hive": WAYS[:2]}
         for text in texts:
-            columns = types.get(text, [])
+            columns = answers["types"][text]
             by_author = [answers[way][text] for way in own]
             found = {
                 reader: _outcome(by_author, [answers[way][text] for way in ways], columns)
-                for reader, ways in readers.items()
+                for reader, ways in _READERS[author].items()
+                if text in answers[ways[0]]
             }
             lines.append(json.dumps({"text": text, "author": author, **found}, ensure_ascii=False))
     head = {
-        "versions": {"hive": VERSION, "spark": pyspark.__version__},
+        "versions": {"hive": VERSION, "spark": pyspark.__version__, "trino": TRINO_VERSION},
         "date": datetime.now(timezone.utc).date().isoformat(),
         "database": DATABASE,
         "tables": TABLES,
     }
     texts_line = ",\n".join(lines)
-    FIXTURE.write_text(
+    (FIXTURES / f"{collection}_texts.json").write_text(
         f'{json.dumps(head, ensure_ascii=False)[:-1]},\n"texts": [\n{texts_line}\n]}}\n', encoding="utf-8"
     )
+
+
+_READERS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "hive": {"spark": ("spark",), "spark-ansi": ("spark-ansi",)},
+    "spark": {"hive": WAYS[:2], "trino": ("trino",)},
+}
+"""The ways in which each author's readers run a text."""
 
 
 def _outcome(author: Sequence[Answer], reader: Sequence[Answer], types: Sequence[str]) -> list[str]:
     """Return what the reader does, and how it differs; `invalid` if the author's engine refuses the text."""
     if all(isinstance(answer, str) for answer in author):
         return ["invalid", str(author[0])[:150]]
+    if isinstance(reader[0], str) and ordinary_trino.NOT_DEFINED in reader[0]:
+        return ["not defined", str(reader[0])[1:150]]
+    widths = {line.count("\t") for answer in (*author, *reader) if not isinstance(answer, str) for line in answer}
+    if len(widths) > 1:
+        return ["other rows", "another number of columns"]
     kinds = ("string", *types)  # with a first column, so that rows are compared in the order of their values
     sides = [[_with_first_column(answer) for answer in side] for side in (author, reader)]
     verdict = compare(sides[0], sides[1], kinds)
@@ -284,5 +318,7 @@ def _shown(verdict: Verdict) -> str:
 
 
 if __name__ == "__main__":
-    write(measure())
+    for name in sys.argv[1:] or COLLECTIONS:
+        measure(name)
+        write(name)
     sys.exit(0)

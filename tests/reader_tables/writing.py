@@ -22,7 +22,7 @@ PATH = Path(__file__).parents[2] / "hive_views" / "sql" / "engines" / "data" / "
 
 _SEVERITY = (None, Outcome.SOME_VALUES, Outcome.MAY_FAIL, Outcome.UNVERIFIED, Outcome.REFUSED, Outcome.OTHER_ROWS)
 _LITERAL = re.compile(r"'|(?<!\w)\d|\b(?:true|NULL)\b")
-_CLASS = re.compile(r"'|number of FLOAT|\bn\b")
+_CLASS = re.compile(r"'|number of FLOAT|small integer|\bn\b")
 """A class of literals (`hive_views.sql.analysis.literals`), or a literal itself."""
 _SIZE_OF_TYPE = re.compile(r"\b(?:decimal|varchar|char)\([\d, ]+\)", re.IGNORECASE)
 """The digits of `decimal(10,2)` are no literal."""

@@ -55,6 +55,46 @@ def conditions_over_lateral_views(where: exp.Expr) -> Iterator[str]:
             yield "condition over both sides of a lateral view"
 
 
+def conditions_on_preserved_rows(join: exp.Join) -> Iterator[str]:
+    """Yield a signature if ON of a LEFT or FULL JOIN has a condition on the side of which all rows are returned.
+
+    Hive applies what a subquery on the other side says about the key of the join to the rows of this side, too. It does
+    not for a RIGHT JOIN.
+    """
+    side, on = join.side.upper(), join.args.get("on")
+    if side not in ("LEFT", "FULL") or join.kind.upper() in ("SEMI", "ANTI") or on is None:
+        return
+    joined = join.this.alias_or_name.lower()
+    names = {name.lower() for name in join.this.named_selects} if isinstance(join.this, exp.Subquery) else set()
+
+    def is_of_joined(column: exp.Column) -> bool:
+        return column.table.lower() == joined if column.table else column.name.lower() in names
+
+    for condition in conjuncts(on):
+        sides = {is_of_joined(column) for column in condition.find_all(exp.Column)}
+        if sides == {False} or (sides == {True} and side == "FULL"):
+            kept = "filtered subquery" if any(map(_is_filtered, _other_sources(join, sides))) else "table"
+            yield f"condition on the rows that an outer join keeps; joined with a {kept}"
+
+
+def _other_sources(join: exp.Join, sides: set[bool]) -> list[exp.Expr]:
+    """Return the sources on the other side of a join than the columns of a condition."""
+    select = join.parent
+    if sides == {False} or not isinstance(select, exp.Select):
+        return [join.this]
+    joins = select.args.get("joins") or []
+    return [select.args["from_"].this, *(item.this for item in joins[: joins.index(join)])]
+
+
+def _is_filtered(source: exp.Expr) -> bool:
+    """Return whether a source is a subquery, or the name of a CTE, with a condition in it."""
+    query: exp.Expr | None = source
+    if isinstance(source, exp.Table) and not source.db:
+        ctes = source.root().find_all(exp.CTE)
+        query = next((cte for cte in ctes if cte.alias.lower() == source.name.lower()), None)
+    return query is not None and query.find(exp.Where, exp.Having) is not None
+
+
 def inequalities(query: exp.Expr) -> Iterator[str]:
     """Yield a signature if a subquery uses a column of the query around it elsewhere than on one side of `=`."""
     if not isinstance(query, exp.Select):

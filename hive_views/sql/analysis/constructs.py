@@ -14,17 +14,21 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.analysis.conditions import bare_operands, conditions_over_lateral_views, inequalities
+from hive_views.sql.analysis.conditions import (
+    bare_operands,
+    conditions_on_preserved_rows,
+    conditions_over_lateral_views,
+    inequalities,
+)
 from hive_views.sql.analysis.literals import (
     argument_literals,
     compared_literal,
     has_time,
-    is_date,
     is_never_null,
     is_plain_format,
     is_plain_regex,
-    is_timestamp,
 )
+from hive_views.sql.analysis.magnitudes import cannot_overflow, holds_integers, is_value_of
 from hive_views.sql.analysis.operands import (
     LENGTHS,
     computing,
@@ -36,7 +40,9 @@ from hive_views.sql.analysis.operands import (
     is_null_for_zero,
     is_position,
     is_quotient,
+    is_rounded,
     is_under_choice,
+    rounded_quotient,
     spelled,
     values_of_choice,
 )
@@ -72,6 +78,12 @@ class Construct:
         """The construct as it is shown to users."""
         return self.written or self.signature
 
+
+_MANY_DIGITS = 11
+"""The digits behind the point of a quotient of which both engines have one more or one less."""
+
+_SMALL = 100
+"""An integer that is a value of each type of numbers."""
 
 _MOST_DIGITS = 37
 """The most digits of a decimal; one less than 38, since Spark gives BIGINT 20 digits and Hive 19."""
@@ -140,8 +152,8 @@ _SILENT = (
 LITERALS_DECIDE = frozenset(
     """
     concat_ws conv date_add date_format date_sub date_trunc decode elt extract field floor format_number
-    from_utc_timestamp get_json_object lpad next_day regexp_extract regexp_replace rpad sha2 split substr substring
-    substring_index to_utc_timestamp translate trunc
+    from_utc_timestamp get_json_object lpad next_day parse_url regexp_extract regexp_replace rpad sha2 split substr
+    substring substring_index to_utc_timestamp translate trunc
     """.split()
 )
 """Functions whose literals are a part of the signature."""
@@ -363,6 +375,9 @@ class _Reader:
         around = computing(literal)
         if around is None or self._type(around) == "double":
             return around is not None
+        quotient = rounded_quotient(around)
+        if quotient is not None and self._has_many_digits(quotient):
+            return True
         whole, _, fraction = literal.name.partition(".")
         values = () if isinstance(around, exp.Binary) else values_of_choice(around)
         sizes = [
@@ -374,6 +389,14 @@ class _Reader:
         """Return the digits of a decimal; 0 for another type."""
         size = decimal(self._full_type(node))
         return 0 if size is None else size[0]
+
+    def _has_many_digits(self, quotient: exp.Div) -> bool:
+        """Return whether a decimal divided by an integer has so many digits that one more changes nothing once rounded.
+
+        Hive's vectorized execution returns 0 for `100.0 * i / n` with a decimal n.
+        """
+        size = decimal(self._full_type(quotient))
+        return size is not None and size[1] >= _MANY_DIGITS and self._type(quotient.expression) in INTEGERS
 
     def _digits_of(self, operator: str, operands: Iterable[exp.Expr]) -> int:
         """Return the digits that the exact result of an operator on decimals and integers needs."""
@@ -415,13 +438,17 @@ class _Reader:
             divisor = "by constant" if is_nonzero(node.expression) else "by value"
             if divisor == "by value" and has_nonzero_divisor(node):
                 divisor = "by a number that is not 0"
-            yield f"{name} {divisor}({types})"
+            is_few = isinstance(node, exp.Div) and is_rounded(node) and self._has_many_digits(node)
+            rounded = "rounded " if is_few else ""
+            yield f"{rounded}{name} {divisor}({types})"
             if divisor == "by value" and is_under_choice(node):
                 yield "quotient in a condition"
             elif divisor == "by value" and not is_null_for_zero(node.expression):
                 yield f"quotient by a possible 0{'' if _is_output(node) else ' in a subquery'}"
         elif name in ("+", "-") and isinstance(node.this, LENGTHS) and isinstance(node.expression, exp.Literal):
             yield f"{name} of a length({types})"
+        elif name in ("+", "-", "*") and cannot_overflow(node, self._type(node)):
+            yield f"{name} of small integers({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
         elif name == "between" and all(map(_is_constant, (node.args["low"], node.args["high"]))):
@@ -467,7 +494,7 @@ class _Reader:
         is_cast = isinstance(part, exp.Substring) and isinstance(part.this, exp.Cast)
         if is_cast and self._type(part.this.this) in ("date", "timestamp"):
             return f"cast(part of a date as {target})"  # the form of year(), date_format() … in the text of a row
-        if isinstance(node.this, exp.Literal) and _is_value_of(node.this, self._full_type(node), target):
+        if isinstance(node.this, exp.Literal) and is_value_of(node.this, self._full_type(node), target):
             return f"cast(literal as {target})"
         if isinstance(node.this, exp.Literal):
             source = f"{'string' if node.this.is_string else self._type(node.this)} literal"
@@ -480,6 +507,9 @@ class _Reader:
             (digits, scale), (to_digits, to_scale) = sizes
             is_wider = to_scale >= scale and to_digits - to_scale >= digits - scale
             return f"cast(decimal as {'wider' if is_wider else 'narrower'} decimal)"
+        size = decimal(self._full_type(node.this))
+        if size is not None and holds_integers(size, target):
+            return f"cast(small decimal as {target})"
         if target == "string":
             source = self._type_in_text(node.this)
         return f"cast({source} as {target})"
@@ -528,6 +558,9 @@ class _Reader:
         if is_collected_without_order(node) and not distinct and len(flat) == 1:
             yield f"{name} without order({self._type(flat[0])})"
             return
+        if name == "nullif" and len(flat) == 2 and (types := self._nullif(*flat)) is not None:
+            yield f"nullif({types})"
+            return
         if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
             types = self._shared(flat)
             yield f"{name}({types})"
@@ -550,8 +583,11 @@ class _Reader:
         if name in ("date_format", "from_unixtime", "unix_timestamp") and flat and len(self._strings_of(at)) == 1:
             yield f"{name}({self._type(flat[0])},{self._written_format(name, at)})"
             return
-        if name == "round" and flat and self._digits(flat[0]) and _is_within_scale(flat, self._full_type(flat[0])):
-            yield "round(decimal) to fewer digits"
+        if name in ("round", "bround") and flat and _is_within_scale(flat, self._full_type(flat[0])):
+            yield f"{name}(decimal) to fewer digits"
+            return
+        if name == "array_contains" and _is_conjunct(node, exp.Where):
+            yield f"array_contains as a filter({self._types(flat)})"
             return
         if isinstance(node, exp.ArraySort):
             elements = base((*type_arguments(self._full_type(node.this)), self._full_type(node.this))[0])
@@ -586,6 +622,16 @@ class _Reader:
             name = "later element of split"
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
+
+    def _nullif(self, value: exp.Expr, excluded: exp.Expr) -> str | None:
+        """Return the types of nullif() in their order, with the class of a small integer; None for one type."""
+        if self._full_type(value) == self._full_type(excluded):
+            return None
+        size = decimal(self._full_type(value))
+        is_integer = isinstance(excluded, exp.Literal) and not excluded.is_string and excluded.name.isdecimal()
+        if is_integer and int(excluded.name) <= _SMALL and (size is None or size[0] - size[1] >= len(str(_SMALL))):
+            return f"{self._type(value)},small integer"
+        return f"different: {self._full_type(value)},{self._full_type(excluded)}"
 
     def _written_format(self, name: str, at: int) -> str:
         """Return the format in the call whose name is the token `at`, or its class if the call prints."""
@@ -678,6 +724,7 @@ class _Reader:
         yield " ".join(filter(None, (method, side, kind, "join"))) + using
         if isinstance(node.this, exp.Lateral) or node.args.get("pivots"):
             yield "lateral join"
+        yield from conditions_on_preserved_rows(node)
 
     def _window(self, node: exp.Window) -> str:
         function = node.this
@@ -874,41 +921,9 @@ def _is_constant(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal)
 
 
-def _is_conjunct(node: exp.Expr | None) -> bool:
-    """Return whether a condition is combined by AND with others in WHERE, HAVING or ON."""
+def _is_conjunct(node: exp.Expr | None, *clauses: type[exp.Expr]) -> bool:
+    """Return whether a condition is combined by AND with others in one of some clauses: WHERE, HAVING or ON."""
     parent = None if node is None else node.parent
     while isinstance(parent, (exp.And, exp.Paren)):
         parent = parent.parent
-    return isinstance(parent, (exp.Where, exp.Having, exp.Join))
-
-
-_WRITTEN = {"date": is_date, "timestamp": is_timestamp}
-
-_LARGEST = {
-    "tinyint": 2**7 - 1,
-    "smallint": 2**15 - 1,
-    "int": 2**31 - 1,
-    "bigint": 2**63 - 1,
-    "double": 2**53,
-    "float": 2**24,
-}
-"""The largest integers that are values of a type."""
-
-
-def _is_value_of(literal: exp.Expr, kind: str, target: str) -> bool:
-    """Whether a literal is written as a value of a type, so that a cast to that type neither fails nor changes it."""
-    written = literal.name
-    if literal.is_string:
-        return target in _WRITTEN and _WRITTEN[target](written)
-    if target in _LARGEST and written.isdecimal():
-        return int(written) <= _LARGEST[target]
-    size, (whole, _, fraction) = decimal(kind), written.partition(".")
-    if not (whole + fraction).isdecimal():
-        return False
-    if size is not None:
-        return len(whole.lstrip("0")) <= size[0] - size[1] and len(fraction) <= size[1]
-    return (target == "double" and len(whole + fraction) <= _EXACT_DIGITS) or (target == "string" and not fraction)
-
-
-_EXACT_DIGITS = 15
-"""The most digits that DOUBLE has for each decimal number."""
+    return isinstance(parent, clauses or (exp.Where, exp.Having, exp.Join))

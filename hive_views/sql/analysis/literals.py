@@ -183,6 +183,7 @@ def _size(text: str, _: list[exp.Expr]) -> str | None:
 _CLASSES = {
     ("concat_ws", 0): _text_or_empty,
     ("get_json_object", 1): _path,
+    ("parse_url", 2): _text,
     ("regexp_extract", 1): _regex,
     ("regexp_extract", 2): _group,
     ("regexp_replace", 1): _regex,

@@ -52,11 +52,19 @@ def is_under_choice(node: exp.Expr) -> bool:
 
 def has_nonzero_divisor(quotient: exp.Expr) -> bool:
     """Return whether the divisor is never 0, and no other expression around the quotient distinguishes NULL."""
-    divisor = unwrapped(quotient.expression)
-    if is_null_for_zero(divisor) or _is_count_of_group(divisor):
-        return not is_under_choice(quotient)
     guard = _guard(quotient)
-    return guard is not None and not is_under_choice(guard)
+    if guard is not None:
+        return not is_under_choice(guard)
+    divisor = unwrapped(quotient.expression)
+    is_nonzero = is_null_for_zero(divisor) or _is_count_of_group(divisor) or _is_filtered(quotient)
+    return is_nonzero and not is_under_choice(quotient)
+
+
+def _is_filtered(quotient: exp.Expr) -> bool:
+    """Return whether the WHERE clause, before which the quotient is not computed, excludes a divisor of 0."""
+    select = quotient.find_ancestor(exp.Select, exp.Where, exp.Join, exp.Lateral)
+    where = select.args.get("where") if isinstance(select, exp.Select) else None
+    return where is not None and _excludes_zero(where.this, spelled(quotient.expression))
 
 
 def _is_count_of_group(node: exp.Expr) -> bool:
@@ -144,6 +152,41 @@ def _number(node: exp.Expr) -> float | None:
         return sign * float(node.name)
     except ValueError:
         return None
+
+
+_MOST_ROUNDED_DIGITS = 4
+_LARGEST_FACTOR = 1000
+
+
+def is_rounded(quotient: exp.Expr) -> bool:
+    """Return whether only few digits of a quotient are used, as in `round(100 * a / b, 2)`."""
+    node, parent = quotient, quotient.parent
+    while isinstance(parent, exp.Paren) or (isinstance(parent, exp.Mul) and _is_factor(parent, node)):
+        node, parent = parent, parent.parent
+    if not isinstance(parent, exp.Round) or parent.this is not node:
+        return False
+    digits = parent.args.get("decimals")
+    number = 0 if digits is None else _number(digits)
+    return number is not None and 0 <= number <= _MOST_ROUNDED_DIGITS
+
+
+def _is_factor(product: exp.Mul, value: exp.Expr) -> bool:
+    """Return whether the other operand of a product is a number such as 100."""
+    number = _number(product.this if product.expression is value else product.expression)
+    return number is not None and abs(number) <= _LARGEST_FACTOR
+
+
+def rounded_quotient(product: exp.Expr) -> exp.Div | None:
+    """Return the rounded quotient whose dividend is a product, or that is a factor of it; None if there is none."""
+    if isinstance(product, exp.Mul):
+        for factor in (unwrapped(product.this), unwrapped(product.expression)):
+            if isinstance(factor, exp.Div) and is_rounded(factor):
+                return factor
+    node, parent = product, product.parent
+    while isinstance(parent, (exp.Paren, exp.Mul)):
+        node, parent = parent, parent.parent
+    is_dividend = isinstance(product, exp.Mul) and isinstance(parent, exp.Div) and parent.this is node
+    return parent if is_dividend and isinstance(parent, exp.Div) and is_rounded(parent) else None
 
 
 def is_position(node: exp.Expr) -> bool:

@@ -203,6 +203,11 @@ _IN_BOTH = (
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
     ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is "
      "in front of it: Hive may ignore it (hive.optimize.ppd)"),
+    ("condition on the rows that an outer join keeps; joined with a filtered subquery", _OTHER, "a LEFT or FULL JOIN "
+     "with a filtered subquery and a condition in ON on the rows that are kept: Hive filters them, too"),
+    ("condition on the rows that an outer join keeps; joined with a table", _SOME_VALUES, "a LEFT or FULL JOIN with a "
+     "condition in ON on the rows that are kept, only with a view that has a condition on the key of the join: Hive "
+     "filters the rows as the view does"),
     ("tablesample", _OTHER, "TABLESAMPLE: each engine samples other rows"),
 )  # fmt: skip
 
@@ -257,7 +262,7 @@ _IN_HIVE_IF_NOT_MEASURED = (
 )  # fmt: skip
 
 _IN_ANSI_MODE = (
-    (r"(?:/|%|div) by value.*", "a divisor of 0", "NULL"),
+    (r"(?:rounded )?(?:/|%|div) by value.*", "a divisor of 0", "NULL"),
     (rf"[-+*]\({_INTEGER},{_INTEGER}\)|negative\({_INTEGER}\)|abs\({_INTEGER}\)|sum\(bigint\)",
      "integers that overflow", None),
     (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", "a cast of a text that is no value of the type", "NULL"),
@@ -345,7 +350,7 @@ EQUAL: tuple[str, ...] = (
     rf"[-+*]\((?:{_EXACT}|double),(?:{_EXACT}|double)\)",
     rf"negative\({_NUMBER}\)|abs\((?:decimal|double)\)",
     rf"/ by constant\((?:double|{_INTEGER}),(?:double|{_INTEGER})\)|% by constant\({_INTEGER},{_INTEGER}\)",
-    rf"(?:floor|ceil|ceiling)\({_EXACT}\)|round\(decimal\) to fewer digits",
+    rf"(?:floor|ceil|ceiling)\({_EXACT}\)|b?round\(decimal\) to fewer digits",
     # -- Casts
     "cast to its own type",
     rf"cast\(literal as (?:{_NUMBER}|{_DAY}|string)\)|cast\(part of a date as (?:int|string)\)",

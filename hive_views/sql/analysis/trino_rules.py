@@ -37,6 +37,7 @@ refused = partial(TrinoFinding, Outcome.REFUSED)
 other_rows = partial(TrinoFinding, Outcome.OTHER_ROWS)
 may_fail = partial(TrinoFinding, Outcome.MAY_FAIL)
 unverified = partial(TrinoFinding, Outcome.UNVERIFIED)
+some_values = partial(TrinoFinding, Outcome.SOME_VALUES)
 
 WITHOUT_ON = "a join without ON; JOIN … ON true is read"
 UNKNOWN_FUNCTIONS = frozenset(
@@ -399,9 +400,14 @@ def _window(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
 
 def _ordered(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
     query = node.parent.parent if node.parent is not None else None
-    if not isinstance(query, exp.Query) or isinstance(node.this, (exp.Column, exp.Literal)):
+    if not isinstance(query, exp.Query) or isinstance(node.this, exp.Literal):
         return None
-    return refused("ORDER BY with an expression")
+    if not isinstance(node.this, exp.Column):
+        return refused("ORDER BY with an expression")
+    selected = {name.lower() for item in query.selects for name in (item.alias_or_name, item.unalias().name)}
+    if node.this.name.lower() in selected or any(item.is_star for item in query.selects):
+        return None
+    return other_rows("ORDER BY a column that is not selected: one more column")
 
 
 def _comparison(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
@@ -421,6 +427,17 @@ def _comparison(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
         return may_fail("a comparison of a string and a number")
     if (_TEXTS & columns and kinds & TIMES) or ("boolean" in kinds and kinds & NUMBERS):
         return unverified("a comparison of values of different types")
+    if kinds & _WITH_NAN:
+        return some_values("DOUBLE or FLOAT compared with a number, only for NaN, which is no number in Trino")
+    return None
+
+
+_WITH_NAN = frozenset({"double", "float"})
+
+
+def _greatest(node: exp.Expr, type_of: TypeOf) -> TrinoFinding | None:
+    if base(type_of(node.this) or "") in _WITH_NAN:
+        return some_values("max() of DOUBLE or FLOAT, only with NaN")
     return None
 
 
@@ -541,6 +558,7 @@ RULES: dict[type, Rule | TrinoFinding] = {
     exp.Count: _count,
     exp.Exp: other_rows("exp(): the last digit differs"),
     exp.Is: _is,
+    exp.Max: _greatest,
     exp.Log: other_rows("a logarithm of 0: -Infinity instead of NULL"),
     exp.Unhex: _unhex,
     exp.Ordered: _ordered,
@@ -595,7 +613,7 @@ VERIFIED = frozenset(
         *(exp.Abs, exp.Alias, exp.And, exp.Array, exp.ArrayContains, exp.Boolean, exp.CTE, exp.Chr),
         *(exp.Column, exp.CumeDist, exp.CurrentDate, exp.CurrentTimestamp, exp.DataType, exp.DataTypeParam),
         *(exp.DenseRank, exp.Distinct, exp.Exists, exp.Explode, exp.FirstValue, exp.From, exp.Having, exp.Identifier),
-        *(exp.Interval, exp.Lag, exp.LastValue, exp.Lateral, exp.Lead, exp.Limit, exp.Max, exp.Min),
+        *(exp.Interval, exp.Lag, exp.LastValue, exp.Lateral, exp.Lead, exp.Limit, exp.Min),
         *(exp.Neg, exp.Not, exp.Null, exp.Or, exp.Order, exp.Paren, exp.PercentRank, exp.Pow, exp.PropertyEQ),
         *(exp.Rank, exp.RowNumber, exp.Select, exp.Sign, exp.Sqrt, exp.Star, exp.Stddev, exp.StddevPop),
         *(exp.StddevSamp, exp.Struct, exp.Table, exp.TableAlias, exp.Translate, exp.UnixToStr, exp.Var, exp.VarMap),

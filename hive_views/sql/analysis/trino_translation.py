@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.outcomes import Outcome
+from hive_views.sql.analysis.trino_choices import choice_findings
 from hive_views.sql.analysis.trino_rules import (
     REPORTED_BY_NAME,
     RULES,
@@ -41,7 +42,7 @@ from hive_views.sql.writing.coral.blocks import (
     typed_functions_of_sources,
 )
 
-_FROM_BEST_TO_WORST = (Outcome.MAY_FAIL, Outcome.REFUSED, Outcome.UNVERIFIED, Outcome.OTHER_ROWS)
+_FROM_BEST_TO_WORST = (Outcome.SOME_VALUES, Outcome.MAY_FAIL, Outcome.REFUSED, Outcome.UNVERIFIED, Outcome.OTHER_ROWS)
 
 
 def severity(findings: Collection[TrinoFinding]) -> int:
@@ -75,11 +76,17 @@ def trino_findings(
 def _located_findings(resolution: ResolvedQuery, schemas: Schemas, database: str) -> list[_Located]:
     first_offsets = first_offsets_of(resolution.tree)
     located = list(_text_findings(resolution.text))
-    if isinstance(resolution.tree, exp.SetOperation):
-        located.append((unverified("a set operation at the top of the text"), 0))
+    tree = resolution.tree
+    if isinstance(tree, exp.SetOperation) and tree.args.get("order") and not tree.args.get("limit"):
+        located.append((unverified("ORDER BY of a set operation at the top, without LIMIT"), 0))
     for at in _dates_taken_for_strings(resolution):
         located.append((refused(_DATE_LITERAL), resolution.text.tokens[at].start))
-    for finding, node in (*_query_findings(resolution, schemas, database), *_node_findings(resolution)):
+    by_node = (
+        _query_findings(resolution, schemas, database),
+        _node_findings(resolution),
+        choice_findings(resolution),
+    )
+    for finding, node in chain.from_iterable(by_node):
         located.append((finding, first_offsets.get(id(node), 0)))
     return located
 
@@ -138,6 +145,16 @@ def _dates_taken_for_strings(resolution: ResolvedQuery) -> Iterator[int]:
             yield at
 
 
+_BARE_NUMBERS = ([TokenType.NUMBER], [TokenType.DASH])
+
+
+def _is_plural_unit(text: Text, at: int) -> bool:
+    is_quoted = text.kinds[at - 1 : at] == [TokenType.STRING]
+    return is_quoted and at < len(text.tokens) and text.raw(at).lower() in _PLURAL_UNITS
+
+
+_PLURAL_UNITS = frozenset({"years", "months", "weeks", "days", "hours", "minutes", "seconds"})
+
 _ESCAPED_QUOTE = re.compile(r"\\['\"]")
 
 
@@ -168,6 +185,12 @@ def _text_findings(text: Text) -> Iterator[_Located]:
             yield refused("NULLS FIRST or NULLS LAST"), token.start
         elif token.token_type is TokenType.DIV:
             yield refused("DIV"), token.start
+        elif raw.lower() == "struct" and text.kinds[at + 1 : at + 2] == [TokenType.L_PAREN]:
+            yield other_rows("struct(): the names of its fields; those of named_struct() are read"), token.start
+        elif token.token_type is TokenType.INTERVAL and text.kinds[at + 1 : at + 2] in _BARE_NUMBERS:
+            yield refused("INTERVAL with a number without quotes; INTERVAL '1' DAY is read"), token.start
+        elif token.token_type is TokenType.INTERVAL and _is_plural_unit(text, at + 2):
+            yield refused("INTERVAL with a unit in the plural; INTERVAL '7' DAY is read"), token.start
         elif token.token_type is TokenType.INTERVAL and kinds[:1] == [TokenType.STRING]:
             yield refused("an interval added to a literal"), token.start
         elif token.token_type is TokenType.INTERVAL and kinds[:1] == [TokenType.R_PAREN]:

@@ -78,7 +78,7 @@ def _functions_of_one_type() -> frozenset[str]:
 _NO_OPERANDS: Mapping[str, Collection[tuple[type[exp.Expr], str]]] = {
     "the column of a result": {(exp.Select, "expressions")},
     "a key, of which equal values remain equal": {(exp.Group, "expressions"), (exp.Ordered, "this")},
-    "its type is that of what is in it": {(exp.Paren, "this"), (exp.Alias, "this")},
+    "its type is that of what is in it": {(exp.Paren, "this"), (exp.Alias, "this"), (exp.Window, "this")},
     "WHEN … THEN …, whose parts are operands": {(exp.Case, "ifs")},
     "a part of a literal or of the name of a type": {
         *((exp.Interval, part) for part in ("this", "unit")),

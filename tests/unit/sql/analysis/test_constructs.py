@@ -12,6 +12,7 @@ from tests.unit.sql.tables import Tables
 
 TABLES = Tables({"k.t": {"i": "int", "l": "bigint", "d": "double", "n": "decimal(10,2)", "s": "string", "dt": "date"}})
 NONZERO = "/ by a number that is not 0"
+KEPT = "condition on the rows that an outer join keeps; joined with a"
 ZEROS = "decimal literal with trailing zeros"
 
 SIGNATURES = [
@@ -31,7 +32,58 @@ SIGNATURES = [
     ("SELECT CASE WHEN i <> 0 OR l > 0 THEN d / i END AS r FROM t", "/ by value(double,int)"),
     ("SELECT CASE i WHEN 1 THEN d / i END AS r FROM t", "/ by value(double,int)"),
     ("SELECT coalesce(CASE WHEN i > 0 THEN d / i END, 0) AS r FROM t", "quotient in a condition"),
+    ("SELECT d / i AS r FROM t WHERE i <> 0", f"{NONZERO}(double,int)"),
+    ("SELECT s, sum(d / i) AS r FROM t WHERE s = 'a' AND i > 0 GROUP BY s", f"{NONZERO}(double,int)"),
+    ("SELECT d / i AS r FROM t WHERE i <> 0 OR s = 'a'", "/ by value(double,int)"),
+    ("SELECT d / i AS r FROM (SELECT d, l, i FROM t WHERE i <> 0) x", "/ by value(double,int)"),
+    ("SELECT s FROM t WHERE i <> 0 AND d / i > 2", "/ by value(double,int)"),
+    ("SELECT a.d FROM t a JOIN t b ON a.d / b.i = 1 WHERE b.i <> 0", "/ by value(double,int)"),
+    ("SELECT coalesce(d / i, 0) AS r FROM t WHERE i <> 0", "quotient in a condition"),
+    ("SELECT nullif(d, 0) AS r FROM t", "nullif(double,small integer)"),
+    ("SELECT nullif(n, 100) AS r FROM t", "nullif(decimal,small integer)"),
+    ("SELECT nullif(n, 101) AS r FROM t", "nullif(different: decimal(10,2),int)"),
+    ("SELECT nullif(l, i) AS r FROM t", "nullif(different: bigint,int)"),
+    ("SELECT nullif(i, l) AS r FROM t", "nullif(different: int,bigint)"),
+    ("SELECT nullif(i, 0) AS r FROM t", "nullif(int)"),
+    # -- Rounded quotients
+    ("SELECT round(100.0 * n / l, 2) AS r FROM t", "rounded / by value(decimal,bigint)"),
+    ("SELECT round((n / l) * 100, 1) AS r FROM t", "rounded / by value(decimal,bigint)"),
+    ("SELECT round(sum(n) / count(*), 2) AS r FROM t GROUP BY s", f"rounded {NONZERO}(decimal,bigint)"),
+    ("SELECT round(n / l, 5) AS r FROM t", "/ by value(decimal,bigint)"),
+    ("SELECT round(n / l + 1, 2) AS r FROM t", "/ by value(decimal,bigint)"),
+    ("SELECT round(d / l, 2) AS r FROM t", "/ by value(double,bigint)"),
+    # -- Integers that cannot overflow
+    ("SELECT year(dt) * 100 + month(dt) AS r FROM t", "+ of small integers(int,int)"),
+    ("SELECT datediff(dt, dt) * 86400 AS r FROM t", "*(int,int)"),
+    ("SELECT 100 * sum(CASE WHEN i > 0 THEN 1 ELSE 0 END) AS r FROM t", "* of small integers(int,bigint)"),
+    ("SELECT 100000 * sum(CASE WHEN i > 0 THEN 1 ELSE 0 END) AS r FROM t", "*(int,bigint)"),
+    ("SELECT i + 1 AS r FROM t", "+(int,int)"),
+    ("SELECT CASE WHEN i > 0 THEN i END + 1 AS r FROM t", "+(int,int)"),
+    ("SELECT CAST(n AS int) AS r FROM t", "cast(small decimal as int)"),
+    ("SELECT CAST(n AS smallint) AS r FROM t", "cast(decimal as smallint)"),
+    # -- Outer joins
+    (
+        "SELECT a.i FROM t a LEFT JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND a.i > 1",
+        f"{KEPT} filtered subquery",
+    ),
+    ("SELECT a.i FROM t a FULL JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND b.l > 1", f"{KEPT} table"),
+    (
+        "SELECT a.i FROM t a FULL JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND a.i > 1",
+        f"{KEPT} filtered subquery",
+    ),
+    (
+        "WITH b AS (SELECT l FROM t WHERE l < 9) SELECT a.i FROM t a LEFT JOIN b ON b.l = a.l AND a.i > 1",
+        f"{KEPT} filtered subquery",
+    ),
+    ("SELECT a.i FROM t a LEFT JOIN t b ON b.l = a.l AND a.i > 1", f"{KEPT} table"),
+    # -- Filters
+    ("SELECT i FROM t WHERE array_contains(split(s, ','), s)", "array_contains as a filter(array,string)"),
+    ("SELECT i FROM t WHERE i = 1 AND array_contains(split(s, ','), s)", "array_contains as a filter(array,string)"),
+    ("SELECT i FROM t WHERE NOT array_contains(split(s, ','), s)", "array_contains(array,string)"),
+    ("SELECT i FROM t WHERE i = 1 OR array_contains(split(s, ','), s)", "array_contains(array,string)"),
     # -- Literals
+    ("SELECT parse_url(s, 'HOST') AS r FROM t", "parse_url(string,'HOST')"),
+    ("SELECT bround(n, 1) AS r FROM t", "bround(decimal) to fewer digits"),
     ("SELECT id FROM (SELECT i AS id, s FROM t) x WHERE s RLIKE '^[A-Z]+-[0-9]{2}$'", "rlike pattern('regex')"),
     ("SELECT i FROM t WHERE s RLIKE 'b*'", "rlike pattern('b*')"),
     ("SELECT regexp_extract(s, '([a-z]+)-(.*)', 2) AS r FROM t", "regexp_extract(string,'regex',group)"),
@@ -91,6 +143,19 @@ def test_signature_has_the_class(text: str, signature: str, dialect: Dialect):
     assert signature in signatures(text, dialect)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.i FROM t a LEFT JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND b.l > 1",
+        "SELECT a.i FROM (SELECT l FROM t WHERE l < 9) b RIGHT JOIN t a ON b.l = a.l AND a.i > 1",
+        "SELECT a.i FROM t a JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND a.i > 1",
+        "SELECT a.i FROM t a LEFT JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l WHERE a.i > 1",
+    ],
+)
+def test_conditions_on_other_rows_of_joins_are_read_alike(text: str):
+    assert not [item for item in signatures(text, Dialect.HIVE) if item.startswith(KEPT)]
+
+
 @pytest.mark.parametrize("dialect", [Dialect.HIVE, Dialect.SPARK])
 @pytest.mark.parametrize(
     ("expression", "is_reported"),
@@ -100,7 +165,11 @@ def test_signature_has_the_class(text: str, signature: str, dialect: Dialect):
         ("CASE WHEN i > 1 THEN d ELSE 1.50 END", False),
         ("nvl(n, 0.0)", False),
         ("nvl(n, 0.000)", True),
+        ("round(100.0 * n / l, 2)", False),
+        ("round(n / l * 100.00, 1)", False),
         ("n * 1.10", True),
+        ("round(n * 1.10, 2)", True),
+        ("100.0 * n / l", True),
         ("CASE WHEN i > 1 THEN 1.50 END", True),
     ],
 )

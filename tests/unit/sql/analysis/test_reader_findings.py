@@ -57,7 +57,11 @@ CLASSES = [
     ("SELECT add_months(opened, 1) AS m FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT trunc(opened, 'WEEK') AS w FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT opened + INTERVAL 1 DAY AS d FROM acc", {SPARK_TO_HIVE: OTHER}),
-    ("SELECT id FROM acc WHERE array_contains(labels, 'x')", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    ("SELECT array_contains(labels, 'x') AS c FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
+    (
+        "SELECT a.id FROM acc a LEFT JOIN (SELECT id AS k FROM acc WHERE id < 9) b ON b.k = a.id AND a.lim > 1",
+        {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER},
+    ),
     ("SELECT concat_ws(',', labels) AS c FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT pmod(lim, -3) AS p FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     ("SELECT bal * bal * bal * bal AS p FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
