@@ -55,44 +55,56 @@ def conditions_over_lateral_views(where: exp.Expr) -> Iterator[str]:
             yield "condition over both sides of a lateral view"
 
 
-def conditions_on_preserved_rows(join: exp.Join) -> Iterator[str]:
-    """Yield a signature if ON of a LEFT or FULL JOIN has a condition on the side of which all rows are returned.
+ONE_TABLE = "one table, read with a filter and without"
 
-    Hive applies what a subquery on the other side says about the key of the join to the rows of this side, too. It does
-    not for a RIGHT JOIN.
+
+def joins_of_one_table(join: exp.Join) -> Iterator[str]:
+    """Yield a signature if a LEFT or FULL JOIN adds a filtered subquery of a table that is read without a filter, too.
+
+    MapReduce of Hive applies a filter on the files of a table to each of its readings, unless all have one. An inner
+    join has one: its keys are not NULL.
     """
-    side, on = join.side.upper(), join.args.get("on")
-    if side not in ("LEFT", "FULL") or join.kind.upper() in ("SEMI", "ANTI") or on is None:
+    select, side = join.parent, join.side.upper()
+    if side not in ("LEFT", "FULL") or not isinstance(select, exp.Select):
         return
-    joined = join.this.alias_or_name.lower()
-    names = {name.lower() for name in join.this.named_selects} if isinstance(join.this, exp.Subquery) else set()
-
-    def is_of_joined(column: exp.Column) -> bool:
-        return column.table.lower() == joined if column.table else column.name.lower() in names
-
-    for condition in conjuncts(on):
-        sides = {is_of_joined(column) for column in condition.find_all(exp.Column)}
-        if sides == {False} or (sides == {True} and side == "FULL"):
-            kept = "filtered subquery" if any(map(_is_filtered, _other_sources(join, sides))) else "table"
-            yield f"condition on the rows that an outer join keeps; joined with a {kept}"
-
-
-def _other_sources(join: exp.Join, sides: set[bool]) -> list[exp.Expr]:
-    """Return the sources on the other side of a join than the columns of a condition."""
-    select = join.parent
-    if sides == {False} or not isinstance(select, exp.Select):
-        return [join.this]
-    joins = select.args.get("joins") or []
-    return [select.args["from_"].this, *(item.this for item in joins[: joins.index(join)])]
+    before = select.args["joins"][: select.args["joins"].index(join)]
+    if not all(item.side for item in before):
+        return
+    sources = (select.args["from_"].this, *(item.this for item in before))
+    left = {reading for source in sources for reading in _readings(source)}
+    right = set(_readings(join.this))
+    if any(name == other and two > one for name, one in left for other, two in right) or (
+        side == "FULL" and any(name == other and one > two for name, one in left for other, two in right)
+    ):
+        yield ONE_TABLE
 
 
-def _is_filtered(source: exp.Expr) -> bool:
-    """Return whether a source is a subquery, or the name of a CTE, with a condition in it."""
-    query: exp.Expr | None = source
-    if isinstance(source, exp.Table) and not source.db:
-        ctes = source.root().find_all(exp.CTE)
-        query = next((cte for cte in ctes if cte.alias.lower() == source.name.lower()), None)
-    return query is not None and query.find(exp.Where, exp.Having) is not None
+def set_operations_of_one_table(operation: exp.SetOperation) -> Iterator[str]:
+    """Yield a signature if a set operation reads a table with a filter and without, except UNION ALL at the top."""
+    if type(operation) is exp.Union and not operation.args.get("distinct") and operation.parent is None:
+        return
+    left, right = (set(_readings(side)) for side in (operation.left, operation.right))
+    if any((name, not is_filtered) in right for name, is_filtered in left):
+        yield ONE_TABLE
+
+
+def _readings(source: exp.Expr, *, is_filtered: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield the tables that a source or a query reads without grouping its rows, and whether WHERE filters them."""
+    query: exp.Expr | None = source.unnest() if isinstance(source, exp.Subquery) else source
+    if isinstance(source, exp.Table):
+        ctes = () if source.db else source.root().find_all(exp.CTE)
+        query = next((cte.this for cte in ctes if cte.alias.lower() == source.name.lower()), None)
+        if query is None or source.find_ancestor(exp.CTE) is query.parent:
+            yield source.name.lower(), is_filtered
+            return
+    if isinstance(query, exp.SetOperation):
+        for side in (query.left, query.right):
+            yield from _readings(side, is_filtered=is_filtered)
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("from_") is None:
+        return
+    filtered = is_filtered or query.args.get("where") is not None
+    for inner in (query.args["from_"].this, *(item.this for item in query.args.get("joins") or ())):
+        yield from _readings(inner, is_filtered=filtered)
 
 
 def inequalities(query: exp.Expr) -> Iterator[str]:

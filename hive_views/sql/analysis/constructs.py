@@ -16,9 +16,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from hive_views.sql.analysis.conditions import (
     bare_operands,
-    conditions_on_preserved_rows,
     conditions_over_lateral_views,
     inequalities,
+    joins_of_one_table,
+    set_operations_of_one_table,
 )
 from hive_views.sql.analysis.literals import (
     argument_literals,
@@ -666,6 +667,7 @@ class _Reader:
 
     def _query(self, node: exp.Query) -> Iterator[str]:
         if isinstance(node, exp.SetOperation):
+            yield from set_operations_of_one_table(node)
             name = node.key + (" distinct" if node.args.get("distinct") else " all")
             sides = [side.selects for side in (node.left, node.right)]
             if len(sides[0]) != len(sides[1]):
@@ -724,7 +726,7 @@ class _Reader:
         yield " ".join(filter(None, (method, side, kind, "join"))) + using
         if isinstance(node.this, exp.Lateral) or node.args.get("pivots"):
             yield "lateral join"
-        yield from conditions_on_preserved_rows(node)
+        yield from joins_of_one_table(node)
 
     def _window(self, node: exp.Window) -> str:
         function = node.this

@@ -203,11 +203,8 @@ _IN_BOTH = (
     ("a virtual column", _REFUSED, "a virtual column, which only one of the engines has"),
     ("condition over both sides of a lateral view", _OTHER, "a condition on columns of a LATERAL VIEW and of what is "
      "in front of it: Hive may ignore it (hive.optimize.ppd)"),
-    ("condition on the rows that an outer join keeps; joined with a filtered subquery", _OTHER, "a LEFT or FULL JOIN "
-     "with a filtered subquery and a condition in ON on the rows that are kept: Hive filters them, too"),
-    ("condition on the rows that an outer join keeps; joined with a table", _SOME_VALUES, "a LEFT or FULL JOIN with a "
-     "condition in ON on the rows that are kept, only with a view that has a condition on the key of the join: Hive "
-     "filters the rows as the view does"),
+    ("one table, read with a filter and without", _OTHER, "a LEFT JOIN, FULL JOIN or set operation of a table with a "
+     "filtered subquery of the same table: Hive's MapReduce filters both (hive.optimize.index.filter)"),
     ("tablesample", _OTHER, "TABLESAMPLE: each engine samples other rows"),
 )  # fmt: skip
 

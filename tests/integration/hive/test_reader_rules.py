@@ -38,6 +38,9 @@ CASES = {
     "SELECT id FROM r.t x WHERE NOT EXISTS (SELECT 1 FROM r.t y WHERE y.qty = x.id)": None,
     "SELECT id, DATE '2024-02-29' AS d, CAST(100 AS TINYINT) AS n, substr(name, 2) AS s FROM r.t": None,
     "SELECT id, name || (price + price) AS s, name RLIKE '^[A-Z]' AS l FROM r.t": None,
+    "SELECT a.id, b.id AS o FROM r.t a LEFT JOIN r.t b ON b.id = a.id AND b.qty = 3": None,
+    "SELECT id, CAST(year(day) * 100 + month(day) AS INT) AS m, nullif(qty, 0) AS q FROM r.t": None,
+    "SELECT name, round(100.0 * sum(qty) / count(*), 2) AS p FROM r.t GROUP BY name": None,
     # -- Other rows
     "SELECT id, name FROM r.t ORDER BY name LIMIT 2": "other rows",
     "SELECT id, rank() OVER (ORDER BY price DESC) AS r FROM r.t": "other rows",
@@ -53,6 +56,8 @@ CASES = {
     "SELECT id, substr(name, -5, 4) AS s FROM r.t": "other rows",
     "SELECT id, CAST(name || price + price AS STRING) AS s FROM r.t": "other rows",
     "SELECT id, name RLIKE '' AS l FROM r.t": "other rows",
+    "SELECT a.id, b.o FROM r.t a LEFT JOIN (SELECT id AS o FROM r.t WHERE qty = 3) b ON b.o = a.id": "other rows",
+    "SELECT id FROM r.t WHERE qty = 3 UNION SELECT id FROM r.t": "other rows",
     "SELECT id, CAST(CAST(qty AS DECIMAL(12,8)) AS STRING) AS s FROM r.t": "other rows",
     # -- Refused
     "SELECT x FROM (SELECT id FROM r.t) s (x)": "refused",

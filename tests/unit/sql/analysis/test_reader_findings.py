@@ -59,7 +59,7 @@ CLASSES = [
     ("SELECT opened + INTERVAL 1 DAY AS d FROM acc", {SPARK_TO_HIVE: OTHER}),
     ("SELECT array_contains(labels, 'x') AS c FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
     (
-        "SELECT a.id FROM acc a LEFT JOIN (SELECT id AS k FROM acc WHERE id < 9) b ON b.k = a.id AND a.lim > 1",
+        "SELECT a.id FROM acc a LEFT JOIN (SELECT id AS k FROM acc WHERE id < 9) b ON b.k = a.id",
         {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER},
     ),
     ("SELECT concat_ws(',', labels) AS c FROM acc", {HIVE_TO_SPARK: OTHER, SPARK_TO_HIVE: OTHER}),
