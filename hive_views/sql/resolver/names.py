@@ -117,9 +117,9 @@ def _column(context: ResolutionContext, node: exp.Column, env: Environment) -> S
     return _resolve_chain(context, node, node.parts, env)
 
 
-def _rejects_duplicates(context: ResolutionContext, env: Environment) -> bool:
-    """Return whether a name of several columns of one table is ambiguous: in Spark and Trino in every clause."""
-    return env.rejects_duplicates or context.dialect.merges_using_columns
+def _rejects_duplicates(scope: Scope, env: Environment) -> bool:
+    """Return whether a name of several columns of one table is ambiguous: after PIVOT and UNPIVOT in every clause."""
+    return env.rejects_duplicates or (scope.merged is not None and scope.merged.is_repeating)
 
 
 def check_repeated_columns(context: ResolutionContext, star: exp.Expr, scope: Scope) -> None:
@@ -162,7 +162,7 @@ def _simple_column(
         check_identifier(context, identifier)
     if scope.merged is not None or env.parameters:
         return None
-    if scope.ambiguous and not scope.grouped and _rejects_duplicates(context, env):
+    if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
         return None
     tables = scope.tables
     columns: dict[str, ScopeColumn] | None = None
@@ -373,7 +373,7 @@ def _find_qualified(
             if len(qualifier) > 1 and not is_qualified_as(scope, qualifier):
                 continue
             is_repeated = scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name)
-            if is_repeated and _rejects_duplicates(context, env):
+            if is_repeated and _rejects_duplicates(scope, env):
                 raise AmbiguousName(name)
             column = scope.find_own(table, name)
             if column is not None:

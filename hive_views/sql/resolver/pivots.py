@@ -256,7 +256,9 @@ def _resolve_without_edits(context: ResolutionContext, node: exp.Expr, scope: Sc
     """Resolve an expression without editing its text."""
     edits, copies = len(context.writing.pending_edits), len(context.writing.pending_copies)
     try:
-        visit(context, node, Environment((scope,), reuses_computed=False, allows_aggregates=True))
+        visit(
+            context, node, Environment((scope,), reuses_computed=False, allows_aggregates=True, rejects_duplicates=True)
+        )
     finally:
         del context.writing.pending_edits[edits:]
         del context.writing.pending_copies[copies:]
