@@ -437,9 +437,10 @@ CATALOG_PROPERTIES = (
         parse=truth,
         default=True,
         meaning=(
-            "the ANSI mode of definitions in Spark's dialect that are made without a Spark session. The version "
-            "records it, and plain Spark and a `ViewSession` apply it ([column types](sql.md#column-types)). Set it to "
-            "false if your Spark runs without ANSI mode, as Spark 3.5 does by default"
+            "the ANSI mode of definitions in Spark's dialect that are made without a Spark session. If types depend on "
+            "it, the version records it, and plain Spark and a `ViewSession` apply it ([column "
+            "types](sql.md#column-types)). Set it to false if your Spark runs without ANSI mode, as Spark 3.5 does by "
+            "default"
         ),
     ),
     Property(

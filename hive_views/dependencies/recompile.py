@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from sqlglot import exp
 
-from hive_views.config import row_text_forms
+from hive_views.config import ANSI_MODE, row_text_forms
 from hive_views.dependencies.view_builder import Building, analyzed_schemas, build_definition, type_shape, with_comment
 from hive_views.dependencies.view_changes import commit_changes
 from hive_views.dependencies.view_query import Analyzer, ViewQuery, declared_columns
@@ -96,7 +96,9 @@ def recompile(
     if _is_same_definition(old_version, version) and _column_shapes(old_schema) == _column_shapes(schema):
         return RecompileResult(loaded, changed=False)
     # Summary entries of other programs are kept; derived ones are replaced.
-    derived = (LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, ROW_TEXT_RULES, "operation")
+    derived = {LINEAGE, ORIGINAL_SQL, GENERATED_DIALECTS, ROW_TEXT_RULES, "operation"}
+    if analyzer is None:
+        derived.add(ANSI_MODE)
     kept = {key: value for key, value in old_version.summary.items() if key not in derived}
     version = version.model_copy(update={"summary": {**kept, **version.summary}})
     recompiled = commit_changes(store, loaded, [AddVersion(schema, version)])

@@ -20,13 +20,15 @@ from hive_views.metastore.store import MetastoreStore
 from hive_views.metastore.table_schemas import EngineSchemas, MetastoreSchemas
 from hive_views.spec.lineage_codec import LINEAGE, ObjectKind, encode, lineage_of_version
 from hive_views.spec.metadata import ViewVersion
-from hive_views.spec.session_settings import ANSI, ansi_mode
+from hive_views.spec.session_settings import ANSI, ansi_mode, typed_mode
 from hive_views.spec.version_texts import ROW_TEXT_RULES, define, partition_summary, with_column_list
 from hive_views.sql.analysis.references import FunctionReference, References, references
 from hive_views.sql.analysis.row_text import row_text
 from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
+from hive_views.sql.resolver.context import UnknownNameError
+from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
@@ -174,7 +176,7 @@ def build_definition_of_statement(
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
     partitioned_on = _partitioned_on(store, name, statement, expansion)
     default_catalog = _default_catalog(store, rows)
-    summary = dict(summary)
+    summary = {key: value for key, value in summary.items() if key != ANSI_MODE}
     if typed.mode is not None and ansi_mode(summary) is None:
         summary[ANSI_MODE] = typed.mode
     rewritten = row_text(
@@ -213,7 +215,7 @@ class _TypedDefinition:
     columns: tuple[OutputColumn, ...] = ()
     """The columns with their declared types; empty if an engine determines them."""
     mode: str | None = None
-    """The ANSI mode of Spark with which the types were found; None if none accepts all expressions."""
+    """The ANSI mode of Spark in which the view has these types; None if that does not depend on it, or is not known."""
 
 
 def _define(
@@ -226,9 +228,9 @@ def _define(
 ) -> _TypedDefinition:
     """Expand a definition and determine the types of its columns by the rules of the dialect.
 
-    Types and calls depend on Spark's ANSI mode: the first of `modes` that makes the text readable is recorded. If none
-    does, each expression has the types of the mode that accepts it, and the mode of the reader stays open. With None,
-    an engine determines the types.
+    Types and calls depend on Spark's ANSI mode: the first of `modes` that makes the text readable is taken. If none
+    does, each expression has the types of the mode that accepts it. The mode is recorded if the other mode refuses the
+    text or gives its columns other types; otherwise it is the reader's. With None, an engine determines the types.
     """
 
     def attempt(mode: str | None) -> _TypedDefinition:
@@ -237,28 +239,41 @@ def _define(
         columns = declared_columns(definition.expansion, schemas, database=database, functions=functions)
         return _TypedDefinition(definition=definition, columns=columns, mode=mode)
 
+    def has_same_types(typed: _TypedDefinition) -> bool:
+        conf = {ANSI: "false" if typed.mode == "true" else "true"}
+        try:
+            other = resolve(statement.parsed_query, schemas, database, functions=functions, conf=conf)
+        except SqlError:
+            return False
+        columns = typed.definition.expansion.resolution.columns
+        pairs = zip(columns, other.columns, strict=True)
+        return all(one.type == two.type for (_, one), (_, two) in pairs) and other.refusal() is None
+
     if modes is None:
         return _TypedDefinition(definition=define_view(statement, schemas, database=database, functions=functions))
     for mode in modes:
         try:
-            return attempt(mode)
+            typed = attempt(mode)
+        except UnknownNameError:
+            raise  # in any mode
         except SqlError:
             continue
+        return replace(typed, mode=None) if has_same_types(typed) else typed
     return attempt(None)
 
 
 def _modes(
     store: MetastoreStore, dialect: Dialect, analyzer: Analyzer | None, summary: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """Return the ANSI modes to try: the recorded one, else that of the catalog and the other; None with an engine."""
+    """Return the ANSI modes to try: the author's own, else the preferred and the other one; None with an engine."""
     if analyzer is not None:
         return None
     if dialect is not Dialect.SPARK:
         return ()
-    recorded = ansi_mode(summary)
-    if recorded is not None:
-        return (recorded,)
-    return ("true", "false") if store.config.ansi_mode else ("false", "true")
+    preferred = ansi_mode(summary) or str(store.config.ansi_mode).lower()
+    if typed_mode(summary) is None and ansi_mode(summary) is not None:
+        return (preferred,)
+    return (preferred, "false" if preferred == "true" else "true")
 
 
 def _reject_other_catalogs(

@@ -17,7 +17,7 @@ from hive_views.metastore.rows.codec import is_trino_encoding_of, row_properties
 from hive_views.metastore.rows.row import MAX_KEY_LENGTH, Row, is_user_parameter, is_written_by_spark
 from hive_views.metastore.rows.types import MAX_COMMENT_LENGTH, column_definitions
 from hive_views.spec.metadata import ViewMetadata
-from hive_views.spec.session_settings import ROW_PREFIX, is_row_setting, row_settings
+from hive_views.spec.session_settings import ANSI, ROW_PREFIX, is_row_setting, row_settings, typed_mode
 from hive_views.spec.version_texts import row_texts, sql_texts
 
 _MAX_TEXT_LENGTH, _MAX_VALUE_LENGTH, _MAX_NAME_LENGTH = 32_700, 4_000, 128
@@ -90,7 +90,8 @@ def _stale_settings(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:
     """Yield the settings that plain Spark applies to the row's text and that its author did not have.
 
     A replace by Iceberg's Java catalog leaves those of the replaced version in the row (Iceberg 1.11.0). Rows that
-    earlier versions of this package wrote have none: that is no drift. A text that plain Spark wrote has its own.
+    earlier versions of this package wrote have none: that is no drift, unless the version has an ANSI mode. A text that
+    plain Spark wrote has its own.
     """
     if row.texts.expanded != row_texts(metadata.current_version()).expanded:
         return
@@ -98,6 +99,9 @@ def _stale_settings(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:
     for key, value in row.parameters.items():
         if is_row_setting(key) and expected.get(key) != value:
             yield Difference(_SETTING + key.removeprefix(ROW_PREFIX), value, expected.get(key))
+    mode = typed_mode(metadata.current_version().summary)
+    if mode is not None and ROW_PREFIX + ANSI not in row.parameters:  # an earlier version of this package removes it
+        yield Difference(_SETTING + ANSI, None, mode)
 
 
 def _property_changes(row: Row, metadata: ViewMetadata) -> Iterator[Difference]:

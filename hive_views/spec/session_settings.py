@@ -196,9 +196,15 @@ def typed_mode(summary: Mapping[str, str]) -> str | None:
     return mode if mode in ("true", "false") and PREFIX + ANSI not in summary else None
 
 
+def author_settings(summary: Mapping[str, str]) -> dict[str, str]:
+    """Return the recorded settings of a version that can change its rows, with its ANSI mode if no session has one."""
+    mode = typed_mode(summary)
+    return recorded_settings(summary) | ({} if mode is None else {ANSI: mode})
+
+
 def ansi_mode(summary: Mapping[str, str]) -> str | None:
     """Return the recorded ANSI mode of a version, by a session or without one; None if it has none."""
-    return recorded_settings(summary).get(ANSI, typed_mode(summary))
+    return author_settings(summary).get(ANSI)
 
 
 def settings_entries(summary: Mapping[str, str]) -> dict[str, str]:
@@ -213,9 +219,7 @@ def row_settings(summary: Mapping[str, str]) -> dict[str, str]:
     They are those of its own views. Settings that change how a text is read are left out, because the row's text does
     not depend on them.
     """
-    mode = typed_mode(summary)
-    settings = recorded_settings(summary) | ({} if mode is None else {ANSI: mode})
-    return {ROW_PREFIX + key: value for key, value in settings.items()}
+    return {ROW_PREFIX + key: value for key, value in author_settings(summary).items()}
 
 
 def settings_of_row(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -664,9 +664,9 @@ def _print_view(details: ViewDetails | PlainViewDetails) -> None:
 
 def _print_settings(version: Version) -> None:
     """Print the settings of the author, which Spark's catalog of Iceberg does not apply."""
-    from hive_views.spec.session_settings import recorded_settings
+    from hive_views.spec.session_settings import author_settings
 
-    settings = recorded_settings(version.summary)
+    settings = author_settings(version.summary)
     if settings:
         values = ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
         reason = "applies the settings of its session to the text; its author had"

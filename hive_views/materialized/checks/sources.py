@@ -18,7 +18,7 @@ from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.metastore.trino_encoding import is_encoded
 from hive_views.spec.lineage_codec import Dependency, ObjectKind, lineage_of_version
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-from hive_views.spec.session_settings import recorded_settings
+from hive_views.spec.session_settings import author_settings
 from hive_views.spec.staleness_policy import METADATA
 
 _HIVE_STATE = ("transient_lastDdlTime", "numRows", "totalSize", "numFiles", "rawDataSize", "last_modified_time")
@@ -181,7 +181,7 @@ def observe_sources(
         {
             view: settings
             for view, view_metadata in ((name, metadata), *collector.views.items())
-            if (settings := recorded_settings(view_metadata.current_version().summary))
+            if (settings := author_settings(view_metadata.current_version().summary))
         },
         frozenset(collector.hive_views),
     )

@@ -18,7 +18,7 @@ from hive_views.errors import InvalidIdentifierError, InvalidRefreshStateError
 from hive_views.identifiers import ViewName
 from hive_views.spec.json_text import compact_json, parse_json
 from hive_views.spec.metadata import ViewMetadata, ViewVersion
-from hive_views.spec.session_settings import recorded_settings
+from hive_views.spec.session_settings import author_settings
 from hive_views.spec.version_texts import HIVE, sql_texts
 from hive_views.spec.whole_numbers import whole_number
 from hive_views.sql.text.dialects import Dialect
@@ -296,7 +296,7 @@ def has_same_rows(metadata: ViewMetadata, before: ViewVersion, after: ViewVersio
         tuple(after.default_namespace),
     ):
         return False
-    if recorded_settings(before.summary) != recorded_settings(after.summary):
+    if author_settings(before.summary) != author_settings(after.summary):
         return False
     if _columns(metadata, before) != _columns(metadata, after):
         return False

@@ -13,6 +13,7 @@ from hive_views import HiveViewCatalog, define
 from hive_views.config import ANSI_MODE, REQUIRE_ENGINES
 from hive_views.errors import EngineRequirementError, InvalidPropertyError, NoSuchViewError
 from hive_views.metastore._thrift.hive_metastore.ThriftHiveMetastore import Client
+from hive_views.metastore._thrift.hive_metastore.ttypes import EnvironmentContext
 from tests.conftest import CatalogFactory
 from tests.integration.cli.conftest import invoke
 from tests.integration.dependencies.conftest import MakeTable
@@ -94,6 +95,34 @@ def test_recompile_keeps_the_recorded_mode(catalog: HiveViewCatalog, raw: Client
     result = catalog.recompile_view((tables, "v"))
     assert result.added == ("more",)
     assert catalog.load_view((tables, "v")).current_version().summary[ANSI_MODE] == "false"
+
+
+def test_recompile_records_the_mode_that_accepts_the_new_types(
+    catalog: HiveViewCatalog, raw: Client, tables: str, hive_table: MakeTable
+):
+    hive_table("grown", "id")
+    catalog.execute(f"CREATE VIEW {tables}.v AS SELECT id + '1' AS x FROM grown", database=tables)
+    assert catalog.load_view((tables, "v")).current_version().summary[ANSI_MODE] == "true"
+    row = raw.get_table(tables, "grown")
+    row.sd.cols[0].type = "string"
+    raw.alter_table_with_environment_context(tables, "grown", row, EnvironmentContext({}))
+    assert catalog.recompile_view((tables, "v")).changed
+    assert catalog.load_view((tables, "v")).current_version().summary[ANSI_MODE] == "false"
+
+
+def test_mode_is_recorded_only_if_types_depend_on_it(catalog: HiveViewCatalog, tables: str):
+    catalog.execute(f"CREATE VIEW {tables}.v AS SELECT CAST('1' AS INT) + 1 AS x FROM plain", database=tables)
+    assert ANSI_MODE not in catalog.load_view((tables, "v")).current_version().summary
+
+
+def test_row_that_lost_the_mode_is_drift(catalog: HiveViewCatalog, raw: Client, tables: str):
+    catalog.execute(f"CREATE VIEW {tables}.v AS SELECT id + '1' AS x FROM plain", database=tables)
+    row, key = raw.get_table(tables, "v"), "view.sqlConfig.spark.sql.ansi.enabled"
+    assert row.parameters.pop(key) == "true"
+    raw.alter_table_with_environment_context(tables, "v", row, EnvironmentContext({}))
+    assert [item.field for item in catalog.load_view((tables, "v")).drift] == ["setting spark.sql.ansi.enabled"]
+    catalog.repair_view((tables, "v"))
+    assert raw.get_table(tables, "v").parameters[key] == "true"
 
 
 def test_row_without_the_mode_of_its_types_has_a_finding(catalog: HiveViewCatalog, tables: str):
