@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hive_views.sql.analysis.constructs import LITERALS_DECIDE
@@ -234,7 +235,8 @@ def document(tables: Mapping[str, Mapping[str, Entry]], versions: Mapping[str, s
 
 
 def _block(items: Mapping[str, object]) -> str:
-    listed = (f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in items.items())
+    compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+    listed = (f"{json.dumps(key)}:{compact(value)}" for key, value in items.items())
     return "{\n" + ",\n".join(listed) + "\n}"
 
 

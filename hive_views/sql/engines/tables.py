@@ -36,6 +36,10 @@ class Signature:
         return (*self.kinds[:number], *further)
 
 
+_MOST_KEPT = 10
+"""The largest number of arguments whose signatures are kept."""
+
+
 @dataclass(frozen=True)
 class EngineTable:
     """What an engine of one version answered, with one setting of ANSI.
@@ -65,6 +69,14 @@ class EngineTable:
 
     def signatures(self, name: str, count: int) -> Sequence[Signature]:
         """Return the signatures of a function for a number of arguments, in the order in which they are tried."""
+        known = self._signatures.get((name, count))
+        if known is None:
+            known = self._read_signatures(name, count)
+            if count <= _MOST_KEPT:
+                self._signatures[name, count] = known
+        return known
+
+    def _read_signatures(self, name: str, count: int) -> Sequence[Signature]:
         entry = self._entry(name)
         if entry is None:
             return ()
@@ -88,6 +100,11 @@ class EngineTable:
     def _entry(self, name: str) -> Mapping[str, Any] | None:
         number = self.names.get(name)
         return self.document["entries"][number] if number is not None else None
+
+    @cached_property
+    def _signatures(self) -> dict[tuple[str, int], Sequence[Signature]]:
+        """The signatures that were read, by the function and the number of arguments."""
+        return {}
 
     @cached_property
     def _sets(self) -> list[frozenset[str]]:

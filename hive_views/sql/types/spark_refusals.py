@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -18,6 +19,7 @@ from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.argument_counts import SEPARATORS
 from hive_views.sql.types.call_types import Argument, kind_of
 from hive_views.sql.types.spark_inference import (
+    ANSI,
     COMPARISONS,
     OPERATORS,
     TYPED_BY_RULES,
@@ -161,11 +163,15 @@ class SparkRefusals(SparkTypeInference):
 
     def _accepts(self, name: str, types: Sequence[str]) -> bool:
         """Return whether Spark may accept a call or an operator; only what was asked is known to be refused."""
-        kinds = [kind_of(kind) for kind in types]
-        if any("?" in kind for kind in kinds):
-            return True
-        listed = [rules.table.signatures(name, len(kinds)) for rules in spark_rules(self.conf)]
-        return any(not signatures or any(_may_fit(item, kinds) for item in signatures) for signatures in listed)
+        kinds = tuple(kind_of(kind) for kind in types)
+        return any("?" in kind for kind in kinds) or _is_accepted(name, kinds, self.conf.get(ANSI))
+
+
+@lru_cache(maxsize=4096)
+def _is_accepted(name: str, kinds: tuple[str, ...], mode: str | None) -> bool:
+    """Return whether Spark may accept kinds of arguments in an ANSI mode, or in one of them."""
+    listed = [rules.table.signatures(name, len(kinds)) for rules in spark_rules({} if mode is None else {ANSI: mode})]
+    return any(not signatures or any(_may_fit(item, kinds) for item in signatures) for signatures in listed)
 
 
 def _may_fit(signature: Signature, kinds: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 
 import pytest
@@ -13,6 +14,8 @@ from hive_views.sql.engines.answers import Direction, answer
 DOCUMENT = json.loads(files("hive_views.sql.engines").joinpath("data/answers.json").read_text("utf-8"))
 EQUAL = None
 NOT_MEASURED = "not measured"
+_WRITTEN = re.compile(r"'[^']*'")
+"""A literal in a signature."""
 
 
 @pytest.mark.parametrize("direction", Direction)
@@ -24,7 +27,7 @@ def test_each_answer_has_an_outcome_and_a_reason(direction: Direction) -> None:
     equal = {f"{name}{types}" for name, listed in DOCUMENT[direction.value]["equal"].items() for types in listed}
     assert len(equal) > 1500
     assert not equal & set(different)
-    assert not [item for item in (*equal, *different) if "?" in item.partition("(")[2]]
+    assert not [item for item in (*equal, *different) if "?" in _WRITTEN.sub("", item.partition("(")[2])]
 
 
 @pytest.mark.parametrize(
