@@ -374,7 +374,7 @@ def _find_qualified(
                 continue
             is_repeated = scope.ambiguous and not scope.grouped and scope.is_ambiguous(table, name)
             if is_repeated and _rejects_duplicates(scope, env):
-                raise AmbiguousName(name)
+                raise AmbiguousName(name, is_repeated=True)
             column = scope.find_own(table, name)
             if column is not None:
                 matches.append((column, scope))

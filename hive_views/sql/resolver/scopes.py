@@ -133,11 +133,14 @@ def named_columns(schema: TableSchema, table: TableKey, alias: str) -> NamedColu
 
 
 class AmbiguousName(Exception):  # noqa: N818  (the position is added by the caller)
-    """More than one table of a scope has a column of the same name."""
+    """More than one table of a scope has a column of the same name, or one has several."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_repeated: bool = False) -> None:
         super().__init__(name)
-        self.reason = f"Ambiguous column reference '{name}': more than one table has it. Write its table in front"
+        cause = "more than one table has it. Write its table in front"
+        if is_repeated:
+            cause = "its table has several columns of that name. Give them other names"
+        self.reason = f"Ambiguous column reference '{name}': {cause}"
 
 
 @dataclass(slots=True)
