@@ -28,7 +28,6 @@ from hive_views.sql.engines.builtin_functions import SPARK_FUNCTIONS
 from hive_views.sql.engines.tables import added_functions
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateView, ObjectName, Query
 from hive_views.sql.resolver.context import UnknownNameError
-from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from hive_views.sql.text.positions import line_and_column
 from hive_views.sql.types.hive_types import parse_type
@@ -239,16 +238,6 @@ def _define(
         columns = declared_columns(definition.expansion, schemas, database=database, functions=functions)
         return _TypedDefinition(definition=definition, columns=columns, mode=mode)
 
-    def has_same_types(typed: _TypedDefinition) -> bool:
-        conf = {ANSI: "false" if typed.mode == "true" else "true"}
-        try:
-            other = resolve(statement.parsed_query, schemas, database, functions=functions, conf=conf)
-        except SqlError:
-            return False
-        columns = typed.definition.expansion.resolution.columns
-        pairs = zip(columns, other.columns, strict=True)
-        return all(one.type == two.type for (_, one), (_, two) in pairs) and other.refusal() is None
-
     if modes is None:
         return _TypedDefinition(definition=define_view(statement, schemas, database=database, functions=functions))
     for mode in modes:
@@ -258,7 +247,7 @@ def _define(
             raise  # in any mode
         except SqlError:
             continue
-        return replace(typed, mode=None) if has_same_types(typed) else typed
+        return typed if typed.definition.depends_on_mode else replace(typed, mode=None)
     return attempt(None)
 
 

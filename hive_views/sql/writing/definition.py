@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -21,6 +22,7 @@ from hive_views.sql.text.positions import error_at
 from hive_views.sql.text.quoting import quote_identifier, unquote_identifier
 from hive_views.sql.text.spark_lexer import portable_comments
 from hive_views.sql.text.tokens import Text
+from hive_views.sql.types.spark_inference import ANSI
 from hive_views.sql.writing.expand import AuthorContext, Expansion, OutputColumn, expand
 from hive_views.sql.writing.proof import find_difference
 
@@ -291,6 +293,8 @@ class ExpandedDefinition:
         partition_keys: The partition columns.
         tables: The tables and views that the query names, as (database, name).
         expansion: The query's expansion, from which the texts were made.
+        depends_on_mode: Whether Spark's other ANSI mode refuses the text, or gives other types to its columns; false
+            if no mode was given.
     """
 
     database: str
@@ -302,6 +306,7 @@ class ExpandedDefinition:
     partition_keys: tuple[OutputColumn, ...]
     tables: tuple[tuple[str, str], ...]
     expansion: Expansion = field(repr=False, compare=False)
+    depends_on_mode: bool = field(default=False, repr=False, compare=False)
 
 
 def define_view(
@@ -338,15 +343,17 @@ def define_view(
             OutputColumn(column.name, column.type, spec.comment)
             for column, spec in zip(columns, column_list, strict=True)
         ]
+    depends_on_mode = False
     if mode == "portable":
-        _check_read_back(
-            expansion,
-            schemas,
-            database,
-            statement.dialect,
-            AuthorContext(functions=functions, conf=conf),
-            is_wrapped=column_list is not None,
+        check = partial(_read_back, expansion, schemas, database, statement.dialect, is_wrapped=column_list is not None)
+        # The text is proved in the other mode, which proves its types in both, unless they depend on the mode.
+        other = _other_mode(conf) if statement.dialect is Dialect.SPARK else None
+        depends_on_mode = other is not None and (
+            check(AuthorContext(functions=functions, conf=other), rejects=other[ANSI] == "true") is not None
         )
+        reason = check(AuthorContext(functions=functions, conf=conf)) if other is None or depends_on_mode else None
+        if reason is not None:
+            raise _defect(expansion, reason)
     partitioned_on: tuple[str, ...] | None = None if isinstance(statement, AlterViewAs) else statement.partitioned_on
     partition_keys: list[OutputColumn] = []
     expanded = expansion.expanded
@@ -373,10 +380,17 @@ def define_view(
         tuple(partition_keys),
         expansion.tables,
         expansion,
+        depends_on_mode,
     )
 
 
-def _check_read_back(
+def _other_mode(conf: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Return settings with the other ANSI mode; None if they have no mode."""
+    given = (conf or {}).get(ANSI)
+    return None if given is None else {**(conf or {}), ANSI: "false" if given == "true" else "true"}
+
+
+def _read_back(
     expansion: Expansion,
     schemas: Schemas,
     database: str,
@@ -384,28 +398,35 @@ def _check_read_back(
     author: AuthorContext,
     *,
     is_wrapped: bool,
-) -> None:
-    """Reject an expanded text that changes when it is expanded again: readers would fail or see other columns.
+    rejects: bool = False,
+) -> str | None:
+    """Return why readers of an expanded text would fail or see other columns; None if it is the same when read.
 
     With `is_wrapped`, the text has a query for the column list around it, whose names are qualified by this expansion.
+    With `rejects`, what Spark refuses for its types counts.
     """
     try:
         again = expand(expansion.expanded, schemas, database=database, dialect=dialect, author=author)
+        refused = again.resolution.refusal() if rejects else None
     except SqlError as error:
-        reason: str | None = str(error)
-    else:
-        is_same = again.names == expansion.names and (is_wrapped or again.expanded == expansion.expanded)
-        start = expansion.inner_start
-        difference = find_difference(expansion.resolution, expansion.edited, again.resolution, start=start)
-        reason = difference if is_same else "it changes"
-    if reason is None and dialect is Dialect.SPARK and unreadable_position(expansion.expanded) is not None:
-        reason = "Spark does not read it"
-    if reason:
-        shown = expansion.expanded if len(expansion.expanded) <= _MAX_SHOWN else f"{expansion.expanded[:_MAX_SHOWN]} …"
-        raise SqlError(
-            f"The expanded text does not read back ({reason}): {shown}\n"
-            "This is a defect of hive_views; please report it. `hive-views create --raw` stores a text as it is"
-        )
+        return str(error)
+    if refused is not None:
+        return str(refused)
+    if again.names != expansion.names or not (is_wrapped or again.expanded == expansion.expanded):
+        return "it changes"
+    start = expansion.inner_start
+    difference = find_difference(expansion.resolution, expansion.edited, again.resolution, start=start)
+    if difference is None and dialect is Dialect.SPARK and unreadable_position(expansion.expanded) is not None:
+        return "Spark does not read it"
+    return difference
+
+
+def _defect(expansion: Expansion, reason: str) -> SqlError:
+    shown = expansion.expanded if len(expansion.expanded) <= _MAX_SHOWN else f"{expansion.expanded[:_MAX_SHOWN]} …"
+    return SqlError(
+        f"The expanded text does not read back ({reason}): {shown}\n"
+        "This is a defect of hive_views; please report it. `hive-views create --raw` stores a text as it is"
+    )
 
 
 def _check_column_list(column_list: tuple[ColumnSpec, ...], text: str) -> None:
