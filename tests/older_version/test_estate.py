@@ -29,7 +29,15 @@ RECOMPILED = {
 
 FOR_TRINO = frozenset(
     {
-        *("lib.hive_160", "lib.hive_164", "lib.hive_168", "lib.hive_4", "lib.spark_306", "lib.spark_330"),
+        *(
+            "lib.hive_160",
+            "lib.hive_164",
+            "lib.hive_168",
+            "lib.hive_4",
+            "lib.spark_306",
+            "lib.spark_330",
+            "lib.spark_816",
+        ),
         *("lib.spark_426", "lib.spark_444", "lib.spark_468", "lib.spark_60", "lib.trino_200", "shop.hive_18"),
         *("shop.hive_2", "shop.hive_4", "shop.spark_2", "shop.spark_25", "shop.spark_32", "shop.spark_4"),
         *("shop.trino_2", "shop.trino_4"),
@@ -47,6 +55,13 @@ UNREADABLE = {"shop.raw_4": "its spark text cannot be read"}
 """Views that this version reports as unknown and the older one as invalid: neither can read their texts."""
 
 
+REWORDED = {"shop.raw_1"}
+"""Views with an error that has other words now: DialectLossError names the text that would be lost."""
+
+REFUSED_BY_OLDER = ("ParseTextError", "SqlError", "UnknownNameError", "UnknownTypeError")
+"""The errors with which the older version may refuse a measured text."""
+
+
 @pytest.fixture(scope="module")
 def names(old: Worker) -> list[str]:
     """The names of the views of the estate, which the older version makes."""
@@ -56,8 +71,8 @@ def names(old: Worker) -> list[str]:
         try:
             old.call(**call)
         except WorkerError as error:
-            # Only Spark determines the type of a column of some measured texts.
-            if error.kind not in ("UnknownTypeError", "SqlError") or not call["name"].startswith("lib."):
+            # Only Spark determines the type of a column of some measured texts; others are read since then.
+            if error.kind not in REFUSED_BY_OLDER or not call["name"].startswith("lib."):
                 raise
     created = [name for database in DATABASES for name in old.call("list", database=database)]
     assert len(created) >= 300
@@ -95,7 +110,9 @@ def test_each_view_has_the_same_problems(old: Worker, new: Worker, names: list[s
     before, after = check(old), check(new)
     assert before.keys() == after.keys()
     different = {name for name in before if before[name] != after[name]}
-    assert different == REJECTED_CALLS.keys() | RECOMPILED.keys() | UNREADABLE.keys()
+    expected = REJECTED_CALLS.keys() | RECOMPILED.keys() | UNREADABLE.keys()
+    assert {name: (before[name], after[name]) for name in different - expected} == {}
+    assert different == expected
     for name, reason in UNREADABLE.items():
         assert {validity for validity, _ in after[name]} == {"unknown"}
         assert any(reason in text for _, text in after[name])
@@ -142,7 +159,9 @@ def test_recompile_gives_the_texts_of_the_older_version(old: Worker, new: Worker
     after = describe(old, names)
     # What this version changes: listed views only, and no column.
     changed = {name for name, result in by_new.items() if isinstance(result, list) and result != unchanged}
-    assert changed == RECOMPILED.keys() | FOR_TRINO | RETYPED
+    expected = RECOMPILED.keys() | FOR_TRINO | RETYPED
+    assert {name: (between[name]["expanded"], after[name]["expanded"]) for name in changed - expected} == {}
+    assert changed == expected
     for name, (start, new_start, _) in RECOMPILED.items():
         assert by_new[name] == [True, [], [], []]
         assert between[name]["expanded"].startswith(start)
@@ -156,7 +175,9 @@ def test_recompile_gives_the_texts_of_the_older_version(old: Worker, new: Worker
     old_errors = {name: result for name, result in by_old.items() if isinstance(result, str)}
     assert errors.keys() - old_errors.keys() == REJECTED_CALLS.keys()
     assert old_errors.keys() - errors.keys() == set()
-    assert {name for name in old_errors if old_errors[name] != errors[name]} == set()
+    reworded = {name: (old_errors[name], errors[name]) for name in old_errors if old_errors[name] != errors[name]}
+    assert reworded.keys() == REWORDED
+    assert all(before.partition(":")[0] == now.partition(":")[0] for before, now in reworded.values())
     # A recompiled view has no problem for this version; for the older one its text is outdated in turn.
     now, by_old_now = check(new), check(old)
     assert {name for name in names if now[name] and not validity[name]} == REJECTED_CALLS.keys()

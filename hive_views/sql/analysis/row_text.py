@@ -27,8 +27,12 @@ def row_text(
     database: str,
     functions: Mapping[str, str] | None = None,
     forms: RowTextForms,
+    is_compared: bool = True,
 ) -> RewrittenText | None:
-    """Return `hive_text`, rewritten by the forms that the user wants; None for a Trino text that is not portable."""
+    """Return `hive_text`, rewritten by the forms that the user wants; None for a Trino text that is not portable.
+
+    Without `is_compared`, the rules for Trino apply although Trino may not read the result better.
+    """
     sql = hive_text(dialect, expansion, schemas, database=database, functions=functions)
     if sql is None:
         return None
@@ -38,7 +42,9 @@ def row_text(
         explicit = explicit_text(sql, schemas, database=database, dialect=of_row, functions=functions)
         sql, rules = explicit.sql, explicit.rules
     if forms.for_trino:
-        rewritten = rewrite_for_coral(sql, schemas, database=database, dialect=of_row, functions=functions)
+        rewritten = rewrite_for_coral(
+            sql, schemas, database=database, dialect=of_row, functions=functions, is_compared=is_compared
+        )
         sql, rules = rewritten.sql, (*rules, *rewritten.rules)
     return RewrittenText(sql, rules)
 
@@ -55,15 +61,21 @@ def describe_rules(rules: str) -> Iterator[str]:
 
 
 def rewrite_for_coral(
-    sql: str, schemas: Schemas, *, database: str, dialect: Dialect, functions: Mapping[str, str] | None = None
+    sql: str,
+    schemas: Schemas,
+    *,
+    database: str,
+    dialect: Dialect,
+    functions: Mapping[str, str] | None = None,
+    is_compared: bool = True,
 ) -> RewrittenText:
-    """Return an expanded text with the rules applied, if Trino reads the result better."""
+    """Return an expanded text with the rules applied; with `is_compared`, only if Trino reads the result better."""
     plain = _WithoutTimeZones(schemas)
     try:
         rewritten = apply_rules(sql, plain, database=database, dialect=dialect, functions=functions)
     except RecursionError:
         return RewrittenText(sql)  # an expression with about a thousand operators, see `trino_findings`
-    if rewritten.sql == sql:
+    if rewritten.sql == sql or not is_compared:
         return rewritten
     before, after = (_severity(text, plain, database, functions) for text in (sql, rewritten.sql))
     return rewritten if after < before else RewrittenText(sql)

@@ -7,10 +7,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
-from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3
+from tests.integration.spark.spark_versions import HAS_ICEBERG, IS_SPARK_3, LINE
 from tests.unit.sql.hive_fixtures import load_cases
 
 NOT_IN_SPARK_3 = ("::", "collate", "session_user", "parse_json")
+PATH = "parse_json(x):"
+"""The beginning of a path of a variant, which Spark 4.0 does not read."""
 CATALOGS = ("prod", "spark_catalog") if HAS_ICEBERG else ("spark_catalog",)
 TABLE = (
     "id int, Big bigint, x string, n decimal(12,3), ts timestamp, dt date, arr array<int>, "
@@ -30,7 +32,7 @@ def test_view_of_spark_has_the_recorded_names(spark: SparkSession, database: str
 
 def _is_missing(text: str) -> bool:
     """Return whether the installed Spark does not have the syntax of a text."""
-    return IS_SPARK_3 and any(word in text for word in NOT_IN_SPARK_3)
+    return (IS_SPARK_3 and any(word in text for word in NOT_IN_SPARK_3)) or (LINE == "4.0" and PATH in text)
 
 
 def _name(spark: SparkSession, database: str, item: str) -> str | None:
