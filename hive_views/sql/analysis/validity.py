@@ -225,9 +225,11 @@ def _is_row_text(text: ViewText, typed: Expansion, schemas: Schemas) -> bool:
     Earlier releases wrote the columns of inner queries in lower case, which matters only where a name becomes data.
     """
     expanded = text.expanded or ""
-    written = tuple(text.row_texts(typed, schemas))
-    if expanded in written:
-        return True
+    written = []
+    for item in text.row_texts(typed, schemas):
+        if item == expanded:
+            return True
+        written.append(item)
     is_case_data = text.dialect is not Dialect.SPARK or typed.resolution.tree.find(*_NAMES_AS_DATA) is not None
     return not is_case_data and expanded.lower() in {item.lower() for item in written if item is not None}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 
 from hive_views.config import RowTextForms
@@ -61,21 +60,27 @@ class ViewText:
         )
 
     def row_texts(self, expansion: Expansion, schemas: Schemas) -> Iterator[str | None]:
-        """Yield the texts that a commit of the expansion of the typed text may write into the row.
+        """Yield the texts that a commit of the expansion of the typed text may write into the row, the plain one first.
 
-        The others are rewritten (`hive-views.explicit-row-text`, `hive-views.row-text-for-trino`); for Trino
-        also where it does not read the result better, as an earlier version of this package may have found.
+        The others are rewritten (`hive-views.explicit-row-text`, `hive-views.row-text-for-trino`), whether or not Trino
+        reads the result better: an earlier version of this package may have found so.
         """
         functions = _functions(self.typed, self.dialect)
         if self.dialect is Dialect.TRINO:
             # A row's text is generated only if all catalogs of the typed text are on this metastore.
             local = replace(self, typed=rename_tables(parse_query(self.typed, Dialect.TRINO), _without_catalog))
             expansion = local.expand_typed(schemas)
-        written = partial(row_text, self.dialect, expansion, schemas, database=self.database, functions=functions)
-        for explicit, for_trino, is_compared in product((False, True), (False, True), (True, False)):
-            if for_trino or is_compared:
-                text = written(forms=RowTextForms(explicit, for_trino), is_compared=is_compared)
-                yield None if text is None else text.sql
+        for forms in (RowTextForms(*given) for given in product((False, True), repeat=2)):
+            text = row_text(
+                self.dialect,
+                expansion,
+                schemas,
+                database=self.database,
+                functions=functions,
+                forms=forms,
+                is_compared=False,
+            )
+            yield None if text is None else text.sql
 
     def expand_stored(self, schemas: Schemas) -> Expansion:
         """Resolve the text in the row, which readers of the row run."""
