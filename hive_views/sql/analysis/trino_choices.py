@@ -12,9 +12,9 @@ from sqlglot import exp
 
 from hive_views.sql.analysis.operands import values_of_choice
 from hive_views.sql.analysis.trino_rules import TrinoFinding, other_rows, refused, unverified
+from hive_views.sql.analysis.written_names import called_name
 from hive_views.sql.parsing.syntax_tree import unwrapped
 from hive_views.sql.resolver.resolved import ResolvedQuery
-from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.hive_types import INTEGERS, base, decimal
 from hive_views.sql.writing.coral.decimals import TypeOf
 
@@ -28,15 +28,10 @@ def choice_findings(resolution: ResolvedQuery) -> Iterator[tuple[TrinoFinding, e
     for node in resolution.tree.find_all(exp.If, exp.Coalesce, exp.Lag, exp.Lead):
         if isinstance(node, exp.If) and isinstance(node.parent, exp.Case):
             continue
-        name, values = _name_of(resolution, node), _values(node)
+        name, values = called_name(resolution.query, node) or node.key, _values(node)
         finding = _finding(name, node, values, resolution.type_of) if len(values) > 1 else None
         if finding is not None:
             yield finding, node
-
-
-def _name_of(resolution: ResolvedQuery, node: exp.Expr) -> str:
-    token = resolution.query.function_token(node)
-    return node.key if token is None else unquote_identifier(resolution.text.raw(token)).lower()
 
 
 def _values(node: exp.Expr) -> list[exp.Expr]:
