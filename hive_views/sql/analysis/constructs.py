@@ -72,7 +72,7 @@ class Construct:
     start: int
     """Where it begins in the text, in characters."""
     written: str | None = None
-    """The signature with the author's name of a function, where it differs."""
+    """The signature with the names that the text has; None if that is the signature."""
 
     @property
     def shown(self) -> str:

@@ -1,8 +1,8 @@
 """Expressions that Spark refuses for the types in them, in any clause of a query.
 
 Only what is known to be refused is found, from the answers of Spark's analyzer (`python -m tests.engine_tables`).
-What is in arrays, maps and structs was not asked completely, so that any is accepted where one is. Where a type is not
-known, nothing is refused.
+What is in arrays, maps and structs was not measured completely, so that any is accepted where one is. Where a type is
+not known, nothing is refused.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class SparkRefusals(SparkTypeInference):
         return f"Spark does not cast {given.type.upper()} to {kind.upper()}"
 
     def _reason_of_call(self, node: exp.Expr) -> str | None:
-        """Return why Spark refuses a call with one argument, or one of a function that was asked with all pairs."""
+        """Return why Spark refuses a call with one argument, or of a function that was measured with all pairs."""
         token = self.query.function_token(node) or 0
         name = unquote_identifier(self.text.raw(token)).lower()
         if name in TYPED_BY_RULES or name in SEPARATORS or (token and self.text.raw(token - 1) == "."):
@@ -162,7 +162,7 @@ class SparkRefusals(SparkTypeInference):
         return f"Spark has no common type of {kinds[0].upper()} and {kinds[1].upper()}: write a CAST around one of them"
 
     def _accepts(self, name: str, types: Sequence[str]) -> bool:
-        """Return whether Spark may accept a call or an operator; only what was asked is known to be refused."""
+        """Return whether Spark may accept a call or an operator; only what was measured is known to be refused."""
         kinds = tuple(kind_of(kind) for kind in types)
         return any("?" in kind for kind in kinds) or _is_accepted(name, kinds, self.conf.get(ANSI))
 
@@ -175,7 +175,7 @@ def _is_accepted(name: str, kinds: tuple[str, ...], mode: str | None) -> bool:
 
 
 def _may_fit(signature: Signature, kinds: Sequence[str]) -> bool:
-    """Return whether a signature may accept kinds; what is in arrays, maps and structs was not asked completely."""
+    """Return whether a signature may accept kinds; what is in arrays, maps and structs was not measured completely."""
     return all(
         kind in given or (kind not in _SIMPLE and any(other[0] == kind[0] for other in given))
         for kind, given in zip(kinds, signature.kinds_of(len(kinds)), strict=True)
@@ -231,6 +231,6 @@ _ASKED = frozenset({"interval", "interval year to month", "interval day to secon
 _WITH_ALL_PAIRS = frozenset(
     {"nullif", "equal_null", "greatest", "least", "try_add", "try_subtract", "try_multiply", "try_divide"}
 )
-"""The functions of two arguments that were asked with all pairs of types."""
+"""The functions of two arguments that were measured with all pairs of types."""
 _SHOWN = {"negative": "-", "<=>": "comparison", "=": "comparison", "<": "comparison", "concat": "||"}
 """Names of operators in messages."""
