@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from hive_views.sql.parsing.expression_ranges import CLOSE, QUERIES, ExpressionReader, Range, UnreadableError
 from hive_views.sql.parsing.readable_tokens import PIVOTED
+from hive_views.sql.parsing.sqlglot_versions import SNAPSHOTS
 from hive_views.sql.parsing.syntax_tree import child_expressions
 from hive_views.sql.text.tokens import Text
 
@@ -47,8 +48,8 @@ def _ranges_in_text(text: Text, tokens: Sequence[Token], ranges: dict[int, Range
 def _index_in_text(text: Text, token: Token) -> int:
     """Return the index of a token that the parser read in its text; -1 for one that stands for others."""
     index = at = text.starts.get(token.start, -1)
-    if token.token_type is _T.INTERVAL:
-        return index  # Hive reads `1 day` without the word
+    if token.token_type is _T.INTERVAL or token.token_type in SNAPSHOTS:
+        return index  # Hive reads `1 day` without the word; `FOR VERSION` is one token on older versions of sqlglot
     while at >= 0 and text.tokens[at].start == token.start:  # the tokens of a number with a suffix have one position
         written = text.tokens[at]
         if token.token_type is written.token_type or token.text.upper() == written.text.upper():
@@ -413,10 +414,14 @@ class _Reader(ExpressionReader):
     def _version(self, node: exp.Expr, at: int) -> int:
         """Read `VERSION AS OF 1`, `TIMESTAMP AS OF '…'`, or one of them behind FOR."""
         start = at
-        at += self._kind(at) is _T.FOR
-        if self._word(at) not in _VERSIONS:
-            raise UnreadableError
-        at = self._expect_word(at + 1, "AS", "OF")
+        if self._kind(at) in SNAPSHOTS:
+            at += 1
+            at += 2 * (self._word(at) == "AS")
+        else:
+            at += self._kind(at) is _T.FOR
+            if self._word(at) not in _VERSIONS:
+                raise UnreadableError
+            at = self._expect_word(at + 1, "AS", "OF")
         return self._record(node, start, self.read(node.expression, at))
 
     def _pivot(self, node: exp.Pivot, start: int, opened: int) -> int:

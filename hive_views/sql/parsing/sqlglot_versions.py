@@ -37,6 +37,11 @@ TIME_TRAVEL = {
 }
 """The words of a time travel, which are one token on older versions, and not all of them there in each dialect."""
 
+SNAPSHOTS = frozenset(
+    kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
+)
+"""The types of such a token; none on newer versions."""
+
 CALLS_WITHOUT_CLASS = frozenset(
     "from_json nanvl negative regexp_substr rint shuffle stack weight_string".split()  # noqa: SIM905
 )
@@ -219,9 +224,7 @@ _NEVER_REPLACED = frozenset(
     }
 )
 """The most usual tokens that stay as they are."""
-_REPLACED = frozenset({*NAMES, TokenType.IN, TokenType.ALL, *OPERATORS_AS_CALLS}) | frozenset(
-    kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
-)
+_REPLACED = frozenset({*NAMES, *SNAPSHOTS, TokenType.IN, TokenType.ALL, *OPERATORS_AS_CALLS})
 
 
 def _retyped(token: Token, kind: TokenType, text: str, end: int | None = None) -> Token:
@@ -246,7 +249,7 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
     """Return the number of tokens of `FOR VERSION` and the like, and the type of one token for them, if one exists."""
     if not index or tokens[index].token_type in _OPERAND_STARTS:
         return None
-    if tokens[index].token_type in _SNAPSHOTS:
+    if tokens[index].token_type in SNAPSHOTS:
         return 1, tokens[index].token_type
     if tokens[index].text.upper() not in _TRAVEL_WORDS:
         return None
@@ -260,9 +263,6 @@ def _time_travel(tokens: list[Token], index: int) -> tuple[int, TokenType | None
     return None
 
 
-_SNAPSHOTS = frozenset(
-    kind for name in set(TIME_TRAVEL.values()) if (kind := getattr(TokenType, name, None)) is not None
-)
 _TRAVEL_WORDS = frozenset(words[0] for words in TIME_TRAVEL)
 _SPECIAL_WORDS = _TRAVEL_WORDS | {"ROW"}
 _QUOTED = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
@@ -398,12 +398,16 @@ _OPERANDS = frozenset({"this", "expression", "distinct", "by_name", "kind", "sid
 _SORTS = ("sort", "distribute", "cluster")
 _MOD_IS_TERM = TokenType.MOD in Parser.TERM
 """Older versions read `a * b % c` as `(a * b) % c`, like newer ones, but `a + b % c` as `(a + b) % c`."""
+_SORT_ARRAY: type[exp.Expr] | None = getattr(exp, "SortArray", None)
+"""The class of `sort_array` before 30.24, where newer versions have `exp.ArraySort`."""
 
 
 def same_tree(text: Text, tree: exp.Expr) -> exp.Expr:
     """Change a tree to the one that every version gives, and return it; its root may be another node."""
     kinds = text.kind_set
     _restore_names(tree)
+    if _SORT_ARRAY is not None:
+        _replace_class(tree, _SORT_ARRAY, exp.ArraySort)
     if not kinds.isdisjoint(_IS_TOKENS):
         _unwrap(text, tree)
         _raise_predicates(tree)
@@ -430,6 +434,14 @@ def _restore_names(tree: exp.Expr) -> None:
         marked = _MARKED.fullmatch(call.this) if isinstance(call.this, str) else None
         if marked is not None:
             call.set("this", marked.group(1))
+
+
+def _replace_class(tree: exp.Expr, old: type[exp.Expr], new: type[exp.Expr]) -> None:
+    """Give the calls of one class another."""
+    for call in list(tree.find_all(old)):
+        replacement = new(**call.args)
+        replacement.meta.update(call.meta)
+        call.replace(replacement)
 
 
 def _unwrap(text: Text, tree: exp.Expr) -> None:
