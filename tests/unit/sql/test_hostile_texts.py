@@ -1,8 +1,8 @@
 """Texts written by hand whose names collide, with their expansions and what the real engine did with both texts.
 
 `outcome` is a class of `random_check`: rows, names and types on Spark 4.1.4, rows and names of the stored text on Trino
-483, texts, names and types on Hive 4.1.0. Versions of sqlglot older than `sqlglot` cannot read the text. No text returned other rows. A changed expansion has to be compared again:
-`test_random_statements` does it for Spark.
+483, texts, names and types on Hive 4.1.0. No text returned other rows. Versions of sqlglot before `sqlglot` cannot read
+the text. A changed expansion has to be compared again: `test_random_statements` does it for Spark.
 """
 
 from __future__ import annotations
