@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver.context import QueryBlock, ResolutionContext
+from hive_views.sql.resolver.repeated_names import repeated_names
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn
 
 
@@ -65,6 +66,7 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
         if written != name and context.mode.names_all_columns:
             _rename_output_column(context, column, written)
     note_new_names(context, result, identifiers)
+    result.repeated = repeated_names(context, result)
     return result
 
 

@@ -337,6 +337,10 @@ class DialectRules:
     """Whether `t.*` includes the columns that are named by USING."""
     interval_units: frozenset[str] | None = None
     """The allowed units of an INTERVAL; None if they are not checked."""
+    rejects_repeated_names: bool = False
+    """Whether a name of several columns of a derived table or common table expression cannot be written around it."""
+    finds_attributes: bool = False
+    """Whether such columns are one if they pass on one column of FROM."""
     has_pivots: bool = False
     """Whether PIVOT and UNPIVOT are resolved."""
 

@@ -316,6 +316,7 @@ TRINO = DialectRules(
     allows_generators_with_columns=True,
     has_star_except=True,
     names_extracted_fields=False,
+    rejects_repeated_names=True,
     checks=_TrinoChecks(),
 )
 SPARK = replace(
@@ -329,6 +330,7 @@ SPARK = replace(
     exploded_name="col",
     has_struct_stars=True,
     has_pivots=True,
+    finds_attributes=True,
     checks=_SparkChecks(),
 )
 DIALECTS = {Dialect.HIVE: HIVE, Dialect.SPARK: SPARK, Dialect.TRINO: TRINO}

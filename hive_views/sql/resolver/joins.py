@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from hive_views.sql.resolver.context import JoinScopes, ResolutionContext
 from hive_views.sql.resolver.names import quote_alias, written_join_column
+from hive_views.sql.resolver.repeated_names import columns_of
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedColumns, Scope, Using
 
 
@@ -41,6 +42,8 @@ def merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinSc
     if not is_natural:
         sides.keys = [(left.column_of(first), right.column_of(second)) for first, second in keys]
     left_keys, right_keys = [key for key, _ in keys], [key for _, key in keys]
+    removed = {*right_keys, *_copies(context, right, right_keys)}
+    left_copies = _copies(context, left, left_keys)
     can_qualify = is_natural or not keys or _write_condition(context, left, right, join, keys)
     is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
     result = joined_scope(context, left_alias, left)
@@ -60,16 +63,29 @@ def merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinSc
         merged, dropped = left_keys, right_keys
     is_coalesced = join.side == "FULL" and (is_natural or not can_qualify)
     is_qualified = not is_coalesced and (can_qualify or context.dialect.star_includes_using)
-    for key in left_keys:
+    for key in (*left_keys, *left_copies):
         result.merged.remove(key)
     result.merged.put_first(
         [JoinColumn(key.name, key.tables, True, is_qualified and key.is_qualified) for key in merged]
     )
     if not keeps_left_only:
-        result.merged.append((entry for entry in right_columns if entry not in right_keys), right.tables)
+        result.merged.append((entry for entry in right_columns if entry not in removed), right.tables)
         hidden = right.merged.hidden if right.merged is not None else ()
         result.merged.hide([key for key in dropped if len(key.tables) == 1], hidden)
     return result
+
+
+def _copies(context: ResolutionContext, side: Scope, keys: list[JoinColumn]) -> list[JoinColumn]:
+    """Return the columns of one side that are the same column as a key, under another name; a star omits them, too."""
+    if not context.column_names.renamed_columns:
+        return []
+    return [
+        JoinColumn(name, key.tables)
+        for key in keys
+        for column in columns_of(side, key.tables[0] or None, key.name)
+        for name in (side.original(column)[1],)
+        if len(key.tables) == 1 and name != key.name and (key.tables[0] or None, key.name) not in side.repeated
+    ]
 
 
 JoinKeys = list[tuple[JoinColumn, JoinColumn]]

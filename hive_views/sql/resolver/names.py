@@ -160,7 +160,7 @@ def _simple_column(
     name = identifier.this
     if not _is_name(name):
         check_identifier(context, identifier)
-    if scope.merged is not None or env.parameters:
+    if scope.merged is not None or scope.repeated or env.parameters:
         return None
     if env.rejects_duplicates and scope.ambiguous and not scope.grouped:
         return None
@@ -377,6 +377,8 @@ def _find_qualified(
                 raise AmbiguousName(name, is_repeated=True)
             column = scope.find_own(table, name)
             if column is not None:
+                if scope.repeated and scope.names.get(column) in scope.repeated:
+                    raise AmbiguousName(name, is_repeated=True)
                 matches.append((column, scope))
         if len(matches) > 1 or (matches and len(scopes) > 1 and _has_twin(matches[0], scopes)):
             raise AmbiguousName(name)

@@ -275,6 +275,9 @@ _MAX_SEARCHED = 16
 """The number of tables that are searched one by one for a column without a table."""
 _NO_QUALIFIERS: dict[str, tuple[str, str]] = {}
 
+QualifiedName = tuple[str | None, str]
+"""The alias of a table and the name of a column."""
+
 
 class Scope:
     """The columns that a clause can name.
@@ -289,6 +292,7 @@ class Scope:
         key_nodes: The expression of each key.
         has_connector_keys: Whether AND or OR is the outermost operator of a key.
         ambiguous: The aliases of the tables in which several columns have a name, by the name.
+        repeated: The names of several columns, by which none can be found (`repeated_names`).
         with_virtual: The aliases of stored tables, which have virtual columns.
         using: In Hive, the USING clause of the join whose result the scope is.
         merged: The columns of joins with USING or NATURAL, in Spark and Trino.
@@ -304,6 +308,7 @@ class Scope:
     key_nodes: dict[str, Any] = _NO_NODES
     has_connector_keys = False
     ambiguous: dict[str, set[str | None]] = _NO_NAMES
+    repeated: frozenset[QualifiedName] = frozenset()
     with_virtual: tuple[str, ...] = ()
     using: Using | None = None
     merged: MergedColumns | None = None
@@ -332,6 +337,7 @@ class Scope:
             self.grouped = like.grouped
             self.merged = like.merged
             self.qualifiers = like.qualifiers
+            self.repeated = like.repeated
 
     def put(self, table: str | None, name: str, column: ScopeColumn) -> None:
         """Add a column under a table alias, or a further name for a column of the scope."""
@@ -456,6 +462,7 @@ class Scope:
         """Add every column of another scope under a new internal name, as a join does."""
         self._add_qualifiers(other)
         self._aliases = None
+        self.repeated |= other.repeated
         if self.around is None and other.is_disjoint_with(self.tables):
             for table in other.tables:
                 self.tables[table] = {}
@@ -541,6 +548,7 @@ class Scope:
         self.columns += other.columns
         self.names.update(other.names)
         self.with_virtual += other.with_virtual
+        self.repeated |= other.repeated
         self._add_qualifiers(other)
 
     def _add_qualifiers(self, other: Scope) -> None:
@@ -591,6 +599,7 @@ class Scope:
         result.hidden = inputs.hidden
         result.merged = inputs.merged
         result.qualifiers = inputs.qualifiers
+        result.repeated = inputs.repeated
         result.with_virtual = inputs.with_virtual
         return result
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from hive_views.sql.resolver.context import ResolutionContext
 from hive_views.sql.resolver.names import is_qualified_as
+from hive_views.sql.resolver.repeated_names import columns_of
 from hive_views.sql.resolver.scopes import AmbiguousName, MergedKey, Scope
 from hive_views.sql.text.quoting import string_literal
 from hive_views.sql.types import hive_types
@@ -42,7 +43,8 @@ def omitted_columns(context: ResolutionContext, star: exp.Expr, scope: Scope, ta
     result: dict[tuple[str | None, str], Paths] = {}
     for item in items:
         key, path = _path_of(context, item, scope, table)
-        result[key] = _extended(context, result.get(key, NOTHING), path, item)
+        omitted = _extended(context, result.get(key, NOTHING), path, item)
+        result |= dict.fromkeys((key, *map(scope.original, columns_of(scope, *key))), omitted)
     return result
 
 
@@ -119,6 +121,8 @@ def _column_of(
     has_other_table = bool(qualifier) and table is not None and owner != table
     try:
         column = scope.find_own(owner, name)
+        if column is not None and scope.original(column) in scope.repeated:
+            raise AmbiguousName(name, is_repeated=True)
     except AmbiguousName as error:
         raise context.fail(error.reason, item, name) from error
     is_other = has_other_table or (len(qualifier) > 1 and not is_qualified_as(scope, qualifier))

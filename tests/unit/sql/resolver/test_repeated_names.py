@@ -1,0 +1,35 @@
+"""Names that several columns of a derived table have: one column in Spark where all pass on one column of FROM.
+
+The fixture has texts with the expansions that return the same rows on Spark; those without are refused there
+(`tests/integration/spark/test_repeated_names.py`).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hive_views.errors import SqlError
+from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.writing.expand import expand
+from tests.unit.sql.hive_fixtures import load_cases
+from tests.unit.sql.tables import Tables
+
+TABLES = Tables({"o": {"a": "int", "b": "string"}, "u": {"a": "int", "c": "string"}})
+CASES = load_cases("repeated_names.jsonl")
+
+
+@pytest.mark.parametrize("sql", [case["sql"] for case in CASES if "expanded" not in case])
+def test_name_of_several_columns_is_ambiguous(sql: str) -> None:
+    with pytest.raises(SqlError, match="Ambiguous column|Invalid table alias|twice|already exists|Duplicate"):
+        expand(sql, TABLES, database="d", dialect=Dialect.SPARK)
+
+
+@pytest.mark.parametrize(("sql", "expanded"), [(c["sql"], c["expanded"]) for c in CASES if "expanded" in c])
+def test_name_of_one_column_can_be_written(sql: str, expanded: str) -> None:
+    assert expand(sql, TABLES, database="d", dialect=Dialect.SPARK).expanded == expanded
+
+
+@pytest.mark.parametrize("items", ["a, a", "*, a", "1 AS a, 2 AS a"])
+def test_name_of_several_columns_is_ambiguous_in_trino(items: str) -> None:
+    with pytest.raises(SqlError, match="Ambiguous column reference 'a': its table has several columns of that name"):
+        expand(f"SELECT a FROM (SELECT {items} FROM o) q", TABLES, database="d", dialect=Dialect.TRINO)
