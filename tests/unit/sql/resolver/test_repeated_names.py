@@ -20,7 +20,7 @@ CASES = load_cases("repeated_names.jsonl")
 
 @pytest.mark.parametrize("sql", [case["sql"] for case in CASES if "expanded" not in case])
 def test_name_of_several_columns_is_ambiguous(sql: str) -> None:
-    with pytest.raises(SqlError, match="Ambiguous column|Invalid table alias|twice|already exists|Duplicate"):
+    with pytest.raises(SqlError, match=r"Ambiguous column|Invalid table alias|twice|already exists|Duplicate"):
         expand(sql, TABLES, database="d", dialect=Dialect.SPARK)
 
 
