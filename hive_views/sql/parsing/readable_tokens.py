@@ -21,7 +21,7 @@ from hive_views.sql.engines.tables import hive_argument_counts, spark_argument_c
 from hive_views.sql.parsing.errors import error_at
 from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, INTERVAL_UNITS, PARSED_ELSEWHERE
 from hive_views.sql.parsing.pipes import chain_tokens, pipe_chains
-from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL
+from hive_views.sql.parsing.sqlglot_versions import RENAMED_CALL, is_negated_comparison
 from hive_views.sql.parsing.struct_fields import names_with_as
 from hive_views.sql.parsing.variant_paths import paths_read_as_indexes
 from hive_views.sql.text.dialects import Dialect
@@ -147,6 +147,16 @@ def _rewrite_shift(text: Text, index: int) -> list[_Replacement]:
     is_third = len(run) == 3 and all(item.token_type is TokenType.GT for item in run)
     is_one_word = is_third and run[2].start - run[0].start == 2
     return [(index, [], index)] if is_one_word and index not in text.type_brackets.values() else []
+
+
+def _rewrite_negated_comparison(text: Text, index: int) -> list[_Replacement]:
+    """Read `!>` as `<=`, and `!<` as `>=`."""
+    if not index or not is_negated_comparison(text, index - 1):
+        return []
+    negation, comparison = text.tokens[index - 1], text.tokens[index]
+    kind, word = (TokenType.LTE, "<=") if comparison.token_type is TokenType.GT else (TokenType.GTE, ">=")
+    written = Token(kind, word, negation.line, negation.col, negation.start, comparison.end, [])
+    return [(index - 1, [written], index)]
 
 
 def _rewrite_lateral_view(text: Text, index: int) -> list[_Replacement]:
@@ -329,7 +339,8 @@ PIVOTED = "an_expression_over_aggregates"
 """The name of the call around an expression over aggregates in a PIVOT, while it is parsed."""
 _REWRITES: Mapping[TokenType, Sequence[Callable[[Text, int], Iterable[_Replacement]]]] = {
     TokenType.VAR: (_rewrite_word,),
-    TokenType.GT: (_rewrite_shift,),
+    TokenType.GT: (_rewrite_shift, _rewrite_negated_comparison),
+    TokenType.LT: (_rewrite_negated_comparison,),
     TokenType.VIEW: (_rewrite_lateral_view,),
     TokenType.CLUSTER_BY: (_rewrite_cluster,),
     TokenType.DCOLON: (_rewrite_index, _rewrite_typed_literal, _rewrite_interval),

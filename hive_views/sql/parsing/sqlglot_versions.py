@@ -107,7 +107,8 @@ def misplaced_token(text: Text) -> tuple[int, str] | None:
     for index, kind in enumerate(kinds):
         before = kinds[index - 1] if index else None
         after = kinds[index + 1] if index < last else None
-        if kind is TokenType.NOT and before in _OPERAND_ENDS and after not in _AFTER_NOT and after is not None:
+        is_operator = kind is TokenType.NOT and before in _OPERAND_ENDS and after not in _AFTER_NOT
+        if is_operator and after is not None and not is_negated_comparison(text, index):
             return index, f"Invalid expression / Unexpected token near '{text.raw(index)}'"
         if kind in _NEED_OPERAND and before in _BEFORE_NAME - {TokenType.NOT} and after is TokenType.L_PAREN:
             return index, f"an operand is missing in front of '{text.raw(index)}'"
@@ -125,6 +126,18 @@ def misplaced_token(text: Text) -> tuple[int, str] | None:
                     f"{name} accepts {least if least == most else f'{least} or {most}'} arguments, not {count}",
                 )
     return None
+
+
+def is_negated_comparison(text: Text, index: int) -> bool:
+    """Return whether `!>` or `!<` of Spark begins with a token."""
+    negation, *following = text.tokens[index : index + 2]
+    return (
+        text.dialect is Dialect.SPARK
+        and negation.text == "!"
+        and bool(following)
+        and following[0].token_type in (TokenType.GT, TokenType.LT)
+        and following[0].start == negation.end + 1
+    )
 
 
 _BEFORE_STAR = frozenset({TokenType.SELECT, TokenType.COMMA, TokenType.DOT, TokenType.DISTINCT})

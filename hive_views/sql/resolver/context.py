@@ -211,11 +211,12 @@ class Source:
 
 @dataclass(slots=True)
 class JoinScopes:
-    """The columns that the condition of a join can name, and the columns that its USING clause compares."""
+    """The columns that the condition of a join can name, and those that its USING clause or NATURAL compares."""
 
     left: Scope
     right: Scope
     keys: list[tuple[ScopeColumn, ScopeColumn]] = field(default_factory=list)
+    natural_keys: list[tuple[ScopeColumn, ScopeColumn]] = field(default_factory=list)
 
 
 Handler = Callable[["ResolutionContext", Any, Environment], "ScopeColumn | None"]

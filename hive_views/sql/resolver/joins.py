@@ -39,8 +39,11 @@ def merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinSc
     if is_natural and context.dialect.keeps_letter_case:
         _check_letter_case(context, left, right, join, keys)
     keeps_left_only = join.kind in ("SEMI", "ANTI")
-    if not is_natural:
-        sides.keys = [(left.column_of(first), right.column_of(second)) for first, second in keys]
+    pairs = [(left.column_of(first), right.column_of(second)) for first, second in keys]
+    if is_natural:
+        sides.natural_keys = pairs
+    else:
+        sides.keys = pairs
     left_keys, right_keys = [key for key, _ in keys], [key for _, key in keys]
     removed = {*right_keys, *_copies(context, right, right_keys)}
     left_copies = _copies(context, left, left_keys)

@@ -92,5 +92,30 @@ class ResolvedQuery:
 
     def refusal(self) -> SqlError | None:
         """Return the error about the first expression that the author's engine refuses for the types in it."""
-        refused = first_refusal(self._types)
+        refused = first_refusal(self._types, self._compared(), self._merged())
         return None if refused is None else self.text.error(refused.reason, refused.start)
+
+    def _compared(self) -> Iterator[tuple[exp.Expr, ScopeColumn, ScopeColumn]]:
+        """Yield the columns that joins with USING and NATURAL compare, with the joins' tables."""
+        for join in self.query.nodes_of(exp.Join):
+            sides = self.bound.joins.get(id(join))
+            if sides is not None:
+                yield from ((join.this, *pair) for pair in (*sides.keys, *sides.natural_keys))
+
+    def _merged(self) -> Iterator[tuple[exp.Expr, ScopeColumn]]:
+        """Yield the columns of DISTINCT, and of set operations that compare rows."""
+        for select in self.query.nodes_of(exp.Select):
+            block = self.bound.blocks.get(id(select)) if _compares_rows(select) else None
+            if block is not None:
+                yield from ((select, column) for column in block[1].columns)
+
+
+def _compares_rows(select: exp.Select) -> bool:
+    """Return whether a SELECT, or a set operation of which it is a part, compares whole rows."""
+    distinct = select.args.get("distinct")
+    if distinct is not None and not distinct.args.get("on"):
+        return True
+    node: exp.Expr | None = select.parent
+    while type(node) is exp.Subquery:
+        node = node.parent
+    return isinstance(node, exp.SetOperation) and (type(node) is not exp.Union or bool(node.args.get("distinct")))

@@ -7,7 +7,7 @@ not known, nothing is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +18,8 @@ from hive_views.sql.parsing.syntax_tree import comparison_key, start_offsets
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.argument_counts import SEPARATORS
 from hive_views.sql.types.call_types import Argument, kind_of
+from hive_views.sql.types.clause_refusals import clause_refusals, has_no_order, reason_of_set
+from hive_views.sql.types.inference import BoundColumn
 from hive_views.sql.types.spark_inference import (
     ANSI,
     COMPARISONS,
@@ -42,6 +44,12 @@ class Refusal:
     reason: str
 
 
+Compared = tuple[exp.Expr, BoundColumn, BoundColumn]
+"""Two columns that are compared, and the clause that compares them."""
+Merged = tuple[exp.Expr, BoundColumn]
+"""A column of rows that are compared as a whole, and the clause that compares them."""
+
+
 class SparkRefusals(SparkTypeInference):
     """Finds the expressions of a resolved query that Spark refuses; the resolution must be complete."""
 
@@ -58,9 +66,14 @@ class SparkRefusals(SparkTypeInference):
             self._known[id(node)] = super().type_of(node)
         return self._known[id(node)]
 
-    def first(self) -> Refusal | None:
-        """Return the first refused expression of the text; None if none is known to be refused."""
-        found = list(self._all())
+    def first(self, compared: Iterable[Compared], merged: Iterable[Merged]) -> Refusal | None:
+        """Return the first refused expression of the text; None if none is known to be refused.
+
+        Args:
+            compared: The columns that joins with USING and NATURAL compare.
+            merged: The columns of DISTINCT and set operations.
+        """
+        found = [*self._all(), *self._in_clauses(compared, merged)]
         return min(found, key=lambda refusal: refusal.start) if found else None
 
     def _all(self) -> Iterator[Refusal]:
@@ -71,6 +84,18 @@ class SparkRefusals(SparkTypeInference):
             reason = self._reason(node) if id(node) not in left_out and self._is_in_text(node) else None
             if reason is not None:
                 yield Refusal(self._start_of(_condition(node) or node), reason)
+
+    def _in_clauses(self, compared: Iterable[Compared], merged: Iterable[Merged]) -> Iterator[Refusal]:
+        for node, refused in clause_refusals(self.query.nodes_of, self.type_of):
+            yield Refusal(self._start_of(node), refused)
+        for node, *columns in compared:
+            kinds = [column.type for column in columns if column.type is not None]
+            if len(kinds) == len(columns) and not self._accepts("=", kinds):
+                yield Refusal(self._start_of(node), _incomparable("=", kinds))
+        for node, column in merged:
+            reason = reason_of_set(column.type) if column.type is not None else None
+            if reason is not None:
+                yield Refusal(self._start_of(node), reason)
 
     def _is_in_text(self, node: exp.Expr) -> bool:
         """Return whether the text has a node: the parser adds operators and casts, which have no tokens."""
@@ -148,8 +173,7 @@ class SparkRefusals(SparkTypeInference):
         kinds = [item.type for item in given if item is not None]
         if len(kinds) < len(given) or self._accepts(name, kinds):
             return None
-        shown = _SHOWN.get(name, name.upper())
-        return f"Spark has no {shown} for {' and '.join(map(str.upper, kinds))}: write a CAST around an operand"
+        return _incomparable(name, kinds)
 
     def _reason_of_choice(self, results: Sequence[Argument | None]) -> str | None:
         """Return why Spark refuses a choice between two types, which have no common one."""
@@ -163,8 +187,15 @@ class SparkRefusals(SparkTypeInference):
 
     def _accepts(self, name: str, types: Sequence[str]) -> bool:
         """Return whether Spark may accept a call or an operator; only what was measured is known to be refused."""
+        if name in _COMPARING and has_no_order(types):
+            return False
         kinds = tuple(kind_of(kind) for kind in types)
         return any("?" in kind for kind in kinds) or _is_accepted(name, kinds, self.conf.get(ANSI))
+
+
+def _incomparable(name: str, kinds: Sequence[str]) -> str:
+    shown = _SHOWN.get(name, name.upper())
+    return f"Spark has no {shown} for {' and '.join(map(str.upper, kinds))}: write a CAST around an operand"
 
 
 @lru_cache(maxsize=4096)
@@ -211,6 +242,7 @@ def _operations(node: exp.Expr) -> Iterator[tuple[str, Sequence[exp.Expr]]]:
             yield "=", (node.this, item.this)
 
 
+_COMPARING = frozenset({*COMPARISONS.values(), "=", "<=>", "in", "between", "nullif", "equal_null"})
 _CONDITIONS = (exp.Where, exp.Having, exp.If)
 _CLAUSES = (exp.Where, exp.Having, exp.Join, exp.If)
 _OF_TWO: Mapping[type, str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}

@@ -14,6 +14,7 @@ from hive_views.errors import SqlError
 from hive_views.sql.parsing.nesting import check_depth
 from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.parsing.spark_grammar import check_spark_text, unreadable_position
+from hive_views.sql.parsing.sqlglot_versions import is_negated_comparison
 from hive_views.sql.parsing.statements import AlterViewAs, ColumnSpec, CreateMaterializedView, CreateView
 from hive_views.sql.resolver.scopes import Schemas
 from hive_views.sql.text.dialects import SYNTAX, Dialect
@@ -75,9 +76,11 @@ def portable_text(sql: str, dialect: Dialect) -> str:
     by a setting of the reader's session; with a backslash after the dollar sign the string has the same value and is
     not changed. Escapes with eight digits exist in Spark only, escapes with four digits in both. Comments end where the
     author's engine ends them (see `portable_comments`). `LIMIT offset, number` exists in Hive only; Hive parses
-    `LIMIT number OFFSET offset` to the same tree.
+    `LIMIT number OFFSET offset` to the same tree. Only Spark has `!>` and `!<`.
     """
     sql = portable_comments(sql, dialect)
+    if dialect == Dialect.SPARK and ("!>" in sql or "!<" in sql):
+        sql = _with_plain_comparisons(sql)
     if dialect == Dialect.HIVE and _LIMIT.search(sql):
         sql = _with_offset(sql)
     if "\\U" in sql and SYNTAX[dialect].has_long_escapes:
@@ -101,6 +104,17 @@ def _string_edits(text: Text) -> Iterator[tuple[int, int, str]]:
         elif kinds == {TokenType.STRING} and previous.end + 1 == token.start and text.sql[previous.end] == raw[0]:
             quotes = "\\" + raw[0] if text.syntax.has_doubled_quotes else f"{raw[0]} {raw[0]}"
             yield previous.end, token.start + 1, quotes
+
+
+def _with_plain_comparisons(sql: str) -> str:
+    """Write `!>` in a Spark text as `<=`, and `!<` as `>=`."""
+    text = Text(sql, Dialect.SPARK)
+    edits = [
+        (token.start, token.end + 2, "<=" if text.kinds[index + 1] is TokenType.GT else ">=")
+        for index, token in enumerate(text.tokens)
+        if is_negated_comparison(text, index)
+    ]
+    return replace_ranges(sql, edits)
 
 
 def _with_offset(sql: str) -> str:

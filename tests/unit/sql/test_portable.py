@@ -247,6 +247,7 @@ def test_trino_string_without_hive_equivalent_is_rejected(text: str) -> None:
         ("hive", "select '${hiveconf:a} ${b}'", r"select '$\{hiveconf:a} $\{b}'"),
         ("hive", "select '$', '{', '$ {' -- ${c}", "select '$', '{', '$ {' -- ${c}"),
         ("hive", "select a from t limit 2,3", "select a from t limit 3 OFFSET 2"),
+        ("spark", "select a!>1, '!>' from t where a !< 2 -- !<", "select a<=1, '!>' from t where a >= 2 -- !<"),
         (
             "hive",
             "select a, 'limit 1,2' from (select a from t LIMIT 0 /* o */ ,\n 5) q limit 4",
