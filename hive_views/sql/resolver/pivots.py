@@ -227,6 +227,11 @@ def _unpivot(context: ResolutionContext, pivot: Any, scope: Scope) -> _Columns:
         rows.append([_input_column(context, part, scope, "IN") for part in parts])
     used = {column for row in rows for column in row}
     columns = [_column_entry(scope, column) for column in _visible(scope) if column not in used]
+    kept = {name.lower() for _, name, _, _ in columns}
+    for name in names:
+        if name.name.lower() in kept:
+            reason = f"UNPIVOT: the column of values {name.name} has the name of a column that stays: give it another"
+            raise context.fail(reason, name, name.name)
     columns.append((_NEW, clause.this.name, "string", ()))
     for name, sources in zip(names, zip(*rows, strict=True), strict=True):
         types = {source.type for source in sources}
