@@ -166,3 +166,35 @@ SPARK_ARRAY_FUNCTIONS = frozenset(
     }
 )
 """Functions of Spark whose result is an array where explode() takes it."""
+
+SPARK_AGGREGATES = frozenset(
+    """
+    any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
+    approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg bitmap_or_agg
+    bool_and bool_or collect_list collect_set corr count count_if count_min_sketch covar_pop covar_samp every
+    first first_value grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
+    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+    kurtosis last last_value listagg max max_by mean median min min_by mode percentile percentile_approx
+    percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
+    regr_sxy regr_syy schema_of_variant_agg skewness some std stddev stddev_pop stddev_samp string_agg sum
+    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum var_pop var_samp variance
+    """.split()
+)
+"""Spark 4.1.4's function group `agg_funcs`; a test compares the set with Spark's own registry."""
+
+SPARK_GENERATORS = frozenset(
+    {
+        *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"),
+        *("json_tuple", "parse_url_tuple", "variant_explode", "variant_explode_outer"),
+    }
+)
+"""Spark's functions that produce rows."""
+
+SPARK_WINDOW_FUNCTIONS = frozenset("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number".split())
+"""Spark's functions that need OVER."""
+
+
+def may_be_aggregate(function: str) -> bool:
+    """Return whether a function may be an aggregate: one of Spark's, or one that is not built into Spark."""
+    name = function.lower()
+    return name in SPARK_AGGREGATES or name not in SPARK_FUNCTIONS

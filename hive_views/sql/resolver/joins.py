@@ -51,7 +51,7 @@ def merge_join(context: ResolutionContext, left_alias: str | None, sides: JoinSc
     is_merged = bool(keys) or left.merged is not None or (right.merged is not None and not keeps_left_only)
     result = joined_scope(context, left_alias, left)
     if is_merged and result.merged is None:
-        result.merged = MergedColumns(result.tables, left.join_columns())
+        result.merged = MergedColumns(result.tables, left.join_columns(), context.common_type_source)
     right_columns = right.join_columns() if is_merged else []
     if not keeps_left_only:
         _add_side(context, result, right)

@@ -14,11 +14,15 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.budget import ResolutionBudget
 from hive_views.sql.resolver.context import BoundNames, DialectRules
+from hive_views.sql.resolver.misplaced_calls import misplaced_calls
+from hive_views.sql.resolver.refused_queries import refused_queries
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn, TableKey
+from hive_views.sql.resolver.ungrouped_columns import ungrouped_columns
 from hive_views.sql.text.edits import TokenEdits
 from hive_views.sql.text.tokens import Text
 from hive_views.sql.types.dialect_inference import first_refusal
 from hive_views.sql.types.inference import TypeInference
+from hive_views.sql.types.spark_inference import SparkTypeInference
 
 _Node = TypeVar("_Node", bound=exp.Expr)
 
@@ -93,7 +97,18 @@ class ResolvedQuery:
     def refusal(self) -> SqlError | None:
         """Return the error about the first expression that the author's engine refuses for the types in it."""
         refused = first_refusal(self._types, self._compared(), self._merged())
-        return None if refused is None else self.text.error(refused.reason, refused.start)
+        found = [] if refused is None else [(refused.start, refused.reason)]
+        if isinstance(self._types, SparkTypeInference):
+            further = (
+                *misplaced_calls(self.query, self.bound),
+                *refused_queries(self.query, self.bound),
+                *ungrouped_columns(self.query, self.bound, self._types.conf),
+            )
+            found += [(min(start_offsets(node), default=0), reason) for node, reason in further]
+        if not found:
+            return None
+        start, reason = min(found)
+        return self.text.error(reason, start)
 
     def _compared(self) -> Iterator[tuple[exp.Expr, ScopeColumn, ScopeColumn]]:
         """Yield the columns that joins with USING and NATURAL compare, with the joins' tables."""

@@ -198,8 +198,11 @@ class MergedColumns:
 
     is_repeating = False
 
-    def __init__(self, tables: Tables, visible: Iterable[JoinColumn]) -> None:
+    def __init__(
+        self, tables: Tables, visible: Iterable[JoinColumn], common_type: Callable[..., TypeSource] = lambda *_: None
+    ) -> None:
         self._tables = tables
+        self._common_type = common_type
         self._positions: dict[JoinColumn, int] = {}
         self._first = self._end = 0
         self._keys: dict[JoinColumn, MergedKey] = {}
@@ -210,7 +213,7 @@ class MergedColumns:
 
     def copy(self, tables: Tables) -> MergedColumns:
         """Return a copy of these columns that refers to copies of the tables."""
-        result = MergedColumns({}, self.visible)
+        result = MergedColumns({}, self.visible, self._common_type)
         result._tables = tables
         result.hidden = self.hidden.copy()
         result.counts = self.counts.copy()
@@ -259,7 +262,8 @@ class MergedColumns:
         if entry.is_qualified and len(columns) == 1:
             return columns[0]
         types = {column.type for column in columns}
-        key = self._keys[entry] = MergedKey(entry, types.pop() if len(types) == 1 else None, columns)
+        type_source = types.pop() if len(types) == 1 else self._common_type(*columns)
+        key = self._keys[entry] = MergedKey(entry, type_source, columns)
         return key
 
     def has_key(self, column: ScopeColumn) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS
+from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS, SPARK_GENERATORS
 from hive_views.sql.engines.function_signatures import CONVERSION_FUNCTIONS
 from hive_views.sql.parsing.pipes import PipeStar
 from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped
@@ -770,12 +770,6 @@ def _is_in_text(context: ResolutionContext, star: exp.Star) -> bool:
     return word == "*" or (word in ("from", "table") and context.text.tokens[index].end == meta["end"])
 
 
-_SPARK_GENERATORS = frozenset(
-    {
-        *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"),
-        *("json_tuple", "parse_url_tuple", "variant_explode", "variant_explode_outer"),
-    }
-)
 _POSSESSIVE = re.compile(r"(\((?:[^()\\]|\\.)*\)|\[(?:[^\]\\]|\\.)*\]|\\.|[^\\()\[\]])([?*+]|\{\d+(?:,\d*)?\})\+")
 
 
@@ -831,7 +825,7 @@ def _put_generated_columns(context: ResolutionContext, item: exp.Expr, env: Envi
     name = function_name(context, inner) if isinstance(inner, exp.Func) else None
     if kind is exp.Aliases and (name is None or not context.dialect.has_lateral_aliases):
         raise context.fail("AS (…) with several names is only supported after a table-generating function", item)
-    if name not in _SPARK_GENERATORS and kind is not exp.Aliases:
+    if name not in SPARK_GENERATORS and kind is not exp.Aliases:
         return False
     resolve_arguments(context, inner, env)
     names = _alias_names(context, item)

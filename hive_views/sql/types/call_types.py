@@ -135,6 +135,16 @@ class Merging:
             result = merged
         return result
 
+    def has_common(self, types: Sequence[str]) -> bool:
+        """Return whether several simple types have a common one, also if its digits are not known."""
+        codes = [kind_of(kind) for kind in types]
+        if self.strings_first:
+            codes.sort(key=lambda code: code != kind_of("string"))
+        result: str | None = codes[0]
+        for code in codes[1:]:
+            result = result if result == code else self.rows.get(result or "", {}).get(code)
+        return result is not None
+
     def pair(self, left: str, right: str) -> str | None:
         """Return the common type of two types; None if there is none."""
         if left == right:

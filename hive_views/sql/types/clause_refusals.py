@@ -1,7 +1,7 @@
 """Clauses that Spark refuses for the types in them: what it cannot sort or compare, and numbers of rows.
 
 Measured with Spark 4.1.4: each clause with each type, in arrays and structs, too
-(`tests/integration/spark/test_refused_clauses.py`). Where a type is not known, nothing is refused.
+(`tests/integration/spark/test_refused_queries.py`). Where a type is not known, nothing is refused.
 """
 
 from __future__ import annotations

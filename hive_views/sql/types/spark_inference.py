@@ -345,9 +345,12 @@ class SparkTypeInference(CallInference):
 
     def _can_cast(self, node: exp.Expr, target: str) -> bool:
         """Return whether Spark casts an expression to a type; also for types that are not known or not simple."""
+        return self._casts(node, target, self.conf)
+
+    def _casts(self, node: exp.Expr, target: str, conf: Mapping[str, str]) -> bool:
         operand = self._operand(node)
         kinds = kind_of(operand.type) if operand is not None else "?", kind_of(target)
-        casts = [rules.table.casts for rules in spark_rules(self.conf)]
+        casts = [rules.table.casts for rules in spark_rules(conf)]
         if any(kind not in accepted for kind in kinds for accepted in casts):
             return True
         return any(kinds[1] in accepted[kinds[0]].split() for accepted in casts)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from hive_views.sql.engines.tables import Signature
-from hive_views.sql.parsing.syntax_tree import comparison_key, start_offsets
+from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.argument_counts import SEPARATORS
 from hive_views.sql.types.call_types import Argument, kind_of
@@ -118,6 +118,8 @@ class SparkRefusals(SparkTypeInference):
         if type(node) not in _OPERATORS and self.query.function_token(node) is not None:
             return self._reason_of_call(node)
         reasons = [self._reason_of_operands(*pair) for pair in _operations(node)]
+        if type(node) is exp.In and node.expressions:
+            reasons.append(self._reason_of_elements([node.this, *node.expressions]))
         if type(node) is exp.Case:
             results = [item.args["true"] for item in node.args["ifs"]]
             default = node.args.get("default")
@@ -143,7 +145,8 @@ class SparkRefusals(SparkTypeInference):
         if kind is None or given is None or kind_of(kind) not in _SIMPLE or "?" in kind_of(given.type):
             return None
         has_other_units = any(item.startswith("interval ") and item not in _ASKED for item in (kind, given.type))
-        if has_other_units or self._can_cast(inner, kind):
+        conf = _ANSI_MODE if type(node) is exp.TryCast else self.conf  # TRY_CAST has ANSI rules in both modes
+        if has_other_units or self._casts(inner, kind, conf):
             return None
         return f"Spark does not cast {given.type.upper()} to {kind.upper()}"
 
@@ -175,15 +178,27 @@ class SparkRefusals(SparkTypeInference):
             return None
         return _incomparable(name, kinds)
 
+    def _reason_of_elements(self, nodes: Sequence[exp.Expr]) -> str | None:
+        """Return why Spark refuses IN with a list: its value and elements have no common type."""
+        given = [self._operand(node) for node in nodes]
+        kinds = list(dict.fromkeys(item.type for item in given if item is not None))
+        if None in given:
+            return None
+        if len(kinds) > 2:
+            return self._reason_of_choice(given)
+        pair = (kinds[0], kinds[-1])
+        return None if self._accepts("in", pair) else _incomparable("in", pair)
+
     def _reason_of_choice(self, results: Sequence[Argument | None]) -> str | None:
-        """Return why Spark refuses a choice between two types, which have no common one."""
-        kinds = sorted({item.type for item in results if item is not None})
-        codes = [kind_of(kind) for kind in kinds]
-        if None in results or len(kinds) != 2 or not _MERGED.issuperset(codes) or _INTERVALS.issuperset(codes):
+        """Return why Spark refuses a choice between types that have no common one."""
+        kinds = list(dict.fromkeys(item.type for item in results if item is not None))
+        codes = {kind_of(kind) for kind in kinds}
+        if None in results or len(kinds) < 2 or not _MERGED.issuperset(codes) or _INTERVALS.issuperset(codes):
             return None
-        if any(rules.wide.rows.get(codes[0], {}).get(codes[1]) for rules in spark_rules(self.conf)):
+        if any(rules.wide.has_common(kinds) for rules in spark_rules(self.conf)):
             return None
-        return f"Spark has no common type of {kinds[0].upper()} and {kinds[1].upper()}: write a CAST around one of them"
+        given = " and ".join(sorted(map(str.upper, kinds)))
+        return f"Spark has no common type of {given}: write a CAST around one of them"
 
     def _accepts(self, name: str, types: Sequence[str]) -> bool:
         """Return whether Spark may accept a call or an operator; only what was measured is known to be refused."""
@@ -233,16 +248,16 @@ def _operations(node: exp.Expr) -> Iterator[tuple[str, Sequence[exp.Expr]]]:
             yield _OF_ONE[kind], (node.this,)
     elif kind is exp.Is and type(node.expression) is exp.Boolean:
         yield "<=>", (node.this, node.expression)
-    elif kind is exp.Between and comparison_key(node.args["low"]) == comparison_key(node.args["high"]):
-        yield "between", (node.this, node.args["low"], node.args["high"])
-    elif kind is exp.In and len(node.expressions) == 1:
-        yield "in", (node.this, node.expressions[0])
+    elif kind is exp.Between:
+        for limit in (node.args["low"], node.args["high"]):
+            yield "between", (node.this, limit, limit)
     elif kind is exp.Case and node.this is not None:
         for item in node.args["ifs"]:
             yield "=", (node.this, item.this)
 
 
 _COMPARING = frozenset({*COMPARISONS.values(), "=", "<=>", "in", "between", "nullif", "equal_null"})
+_ANSI_MODE = {ANSI: "true"}
 _CONDITIONS = (exp.Where, exp.Having, exp.If)
 _CLAUSES = (exp.Where, exp.Having, exp.Join, exp.If)
 _OF_TWO: Mapping[type, str] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}

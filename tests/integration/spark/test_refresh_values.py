@@ -14,7 +14,7 @@ from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import all_settings
-from hive_views.sql.analysis.incremental import AGGREGATES
+from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES
 from hive_views.sql.types.spark_types import spark_type
 from tests.integration.spark.spark_versions import BY_KEYS
 from tests.suites import extended
@@ -113,7 +113,7 @@ def test_all_aggregates_of_spark_are_recognized(spark):
         name = names.next()
         if registry.lookupFunction(name).get().getGroup() == "agg_funcs":
             functions.add(name.funcName())
-    assert functions and functions <= AGGREGATES
+    assert functions and functions <= SPARK_AGGREGATES
 
 
 def test_type_names_equal_those_of_spark(spark, catalog, database):

@@ -1,7 +1,7 @@
 """Clauses that Spark refuses for the types in them.
 
 The fixture has each clause with each type, and whether Spark 4.1.4 refuses it
-(`tests/integration/spark/test_refused_clauses.py`).
+(`tests/integration/spark/test_refused_queries.py`).
 """
 
 from __future__ import annotations
@@ -65,3 +65,20 @@ def test_types_inside_of_others_are_found(kind: str, is_found: bool) -> None:
 )
 def test_keys_of_joins_are_compared(join: str, is_refused: bool) -> None:
     assert refused(f"SELECT b FROM o {join}") is is_refused
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("(SELECT 1 k) x FULL JOIN (SELECT '1' k) y USING (k)", "bigint"),
+        ("(SELECT 1 k) x NATURAL FULL JOIN (SELECT 2L k) y", "bigint"),
+        ("(SELECT 1 k) x FULL JOIN (SELECT 2.5 k) y USING (k)", "decimal(11,1)"),
+        ("(SELECT 1 k) x FULL JOIN (SELECT 2.5 k) y USING (k) FULL JOIN (SELECT '7' k) z USING (k)", "double"),
+        ("(SELECT DATE'2020-01-01' k) x FULL JOIN (SELECT timestamp'2020-01-01' k) y USING (k)", "timestamp"),
+    ],
+)
+def test_key_of_a_full_join_has_the_common_type(query: str, kind: str) -> None:
+    """The types are those of Spark 4.1.4."""
+    author = AuthorContext(conf={ANSI: "true"})
+    expansion = expand(f"SELECT k FROM {query}", TABLES, database="d", dialect="spark", author=author)
+    assert [column.type for column in expansion.columns] == [kind]

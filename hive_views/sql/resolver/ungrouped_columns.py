@@ -1,0 +1,162 @@
+"""Columns that Spark refuses above GROUP BY, since no aggregate has them and no grouping key contains them.
+
+Source of the rules: Spark 4.1's `CheckAnalysis` (MISSING_AGGREGATION, MISSING_GROUP_BY) and measurements with Spark
+4.1.4. Only what is certain is found: a column inside of any grouping key counts as grouped, and so does one in a query,
+in a call of a function that is not built in, and in a window that WINDOW names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES, may_be_aggregate
+from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import is_star
+from hive_views.sql.resolver.context import BoundNames
+from hive_views.sql.resolver.scopes import MergedKey, Scope, ScopeColumn
+from hive_views.sql.text.quoting import unquote_identifier
+
+HAVING_AS_WHERE = "spark.sql.legacy.parser.havingWithoutGroupByAsWhere"
+"""The setting with which HAVING without GROUP BY is a filter."""
+
+
+Ungrouped = tuple[exp.Expr, str]
+"""A column that is no grouping key, or the star that has it, and why Spark refuses it."""
+
+
+def ungrouped_columns(query: ParsedQuery, bound: BoundNames, conf: Mapping[str, str]) -> Iterator[Ungrouped]:
+    """Yield the columns of a resolved Spark query that Spark refuses since they are not grouped."""
+    for select in query.nodes_of(exp.Select):
+        block = bound.blocks.get(id(select))
+        if block is not None and not isinstance(select.args.get("kind"), exp.Expr):
+            yield from _Block(query, bound, select, *block).ungrouped(conf)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One SELECT with the columns of its FROM clause and of its result."""
+
+    query: ParsedQuery
+    bound: BoundNames
+    select: exp.Select
+    source: Scope
+    output: Scope
+
+    def ungrouped(self, conf: Mapping[str, str]) -> Iterator[Ungrouped]:
+        """Yield its columns that are not grouped; none if it does not group."""
+        arguments = self.select.args
+        group, having = arguments.get("group"), arguments.get("having")
+        items = [item for item in self.select.expressions if not is_star(item)]
+        is_filter = group is None and conf.get(HAVING_AS_WHERE, "").lower() == "true"
+        if group is None and (having is None or is_filter) and not any(map(self._calls_aggregate, items)):
+            return
+        keys = self._keys(group)
+        if keys is None:
+            return
+        clauses = [clause for name in ("order", "having") if (clause := arguments.get(name)) is not None]
+        for part in (*items, *clauses):
+            for node in self._columns(part):
+                column = self.bound.bindings.get(id(node))
+                if column is not None and column not in keys and self._is_of_source(column):
+                    yield node, _reason(column)
+        for item, source in self._star_columns():
+            if source not in keys and self._is_of_source(source):
+                yield item, _reason(source)
+
+    def _star_columns(self) -> Iterator[tuple[exp.Expr, ScopeColumn]]:
+        """Yield the stars of the SELECT list, each with the columns for which it stands."""
+        for output in self.output.columns:
+            item = self.bound.select_items.get(output)
+            source = output.origins[0] if output.origins else None
+            if item is not None and is_star(item) and isinstance(source, ScopeColumn):
+                yield item, source
+
+    def _is_of_source(self, column: ScopeColumn) -> bool:
+        return column in self.source.names or isinstance(column, MergedKey)
+
+    def _keys(self, group: exp.Expr | None) -> Collection[ScopeColumn] | None:
+        """Return the columns in grouping keys; None if they are not known."""
+        if group is None:
+            return ()
+        if group.args.get("all"):
+            return None
+        keys: set[ScopeColumn] = set()
+        for part in self._key_parts(group):
+            column = self.bound.bindings.get(id(part))
+            if column is not None and self._is_of_source(column):
+                keys.add(column)
+            elif isinstance(part, exp.Column):
+                aliased = self._item_called(part)
+                if aliased is None:
+                    return None
+                keys |= self._columns_of(aliased)
+        return keys
+
+    def _key_parts(self, group: exp.Expr) -> Iterator[exp.Expr]:
+        """Yield the columns in grouping keys, and in the elements of the SELECT list at their positions."""
+        items: Sequence[exp.Expr] = self.select.expressions
+        for node in group.walk():
+            if isinstance(node, exp.Column):
+                yield node
+            elif isinstance(node, exp.Literal) and node.name.isdigit() and 0 < int(node.name) <= len(items):
+                yield from items[int(node.name) - 1].find_all(exp.Column)
+
+    def _item_called(self, column: exp.Column) -> exp.Expr | None:
+        """Return the element of the SELECT list to which the name of a grouping key refers."""
+        named = (item for item in self.select.expressions if type(item) is exp.Alias)
+        return next((item for item in named if item.alias.lower() == column.name.lower()), None)
+
+    def _columns_of(self, node: exp.Expr) -> set[ScopeColumn]:
+        found = (self.bound.bindings.get(id(part)) for part in node.find_all(exp.Column))
+        return {column for column in found if column is not None}
+
+    def _calls_aggregate(self, item: exp.Expr) -> bool:
+        """Return whether an element of the SELECT list calls an aggregate of its own block."""
+        stack = [item]
+        while stack:
+            node = stack.pop()
+            if self._name_of(node) in SPARK_AGGREGATES or _is_any(node):
+                return True
+            stack += [node.this] if isinstance(node, (exp.Filter, exp.WithinGroup)) else self._inside(node)
+        return False
+
+    def _columns(self, part: exp.Expr) -> Iterator[exp.Column]:
+        """Yield the columns that are outside of aggregates."""
+        stack = [part]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, exp.Column):
+                yield node
+            name = self._name_of(node)
+            is_opaque = isinstance(node, (exp.Dot, exp.Any)) or (name is not None and may_be_aggregate(name))
+            stack += () if is_opaque else self._inside(node)
+
+    def _name_of(self, node: exp.Expr) -> str | None:
+        """Return the name of the function that a node calls, in lower case; None if it is no call."""
+        token = self.query.function_token(node) if isinstance(node, exp.Func) else None
+        return None if token is None else unquote_identifier(self.query.text.raw(token)).lower()
+
+    def _inside(self, node: exp.Expr) -> list[exp.Expr]:
+        """Return the expressions in a node; of a window function, its arguments and what its window names."""
+        if isinstance(node, (exp.Query, exp.QueryTransform, exp.Filter, exp.WithinGroup)):
+            return []
+        if type(node) is not exp.Window:
+            return [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
+        function = node.this
+        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+            function = function.this
+        arguments = () if isinstance(function, (exp.Filter, exp.WithinGroup)) else function.iter_expressions()
+        return [*arguments, *(node.args.get("partition_by") or ()), *filter(None, [node.args.get("order")])]
+
+
+def _is_any(node: exp.Expr) -> bool:
+    """Return whether a node is the aggregate `any(condition)`, not the `ANY (query)` of a comparison."""
+    return isinstance(node, exp.Any) and not isinstance(node.this, exp.Query)
+
+
+def _reason(column: ScopeColumn) -> str:
+    name = f"{column.table}.{column.name}" if column.table else column.name
+    return f"{name} is neither in GROUP BY nor in an aggregate function"
