@@ -145,7 +145,8 @@ class SparkRefusals(SparkTypeInference):
         if kind is None or given is None or kind_of(kind) not in _SIMPLE or "?" in kind_of(given.type):
             return None
         has_other_units = any(item.startswith("interval ") and item not in _ASKED for item in (kind, given.type))
-        conf = _ANSI_MODE if type(node) is exp.TryCast else self.conf  # TRY_CAST has ANSI rules in both modes
+        # TRY_CAST has the rules of ANSI mode in both modes.
+        conf = _ANSI_MODE if self.text.raw(part[0]).lower() == "try_cast" else self.conf
         if has_other_units or self._casts(inner, kind, conf):
             return None
         return f"Spark does not cast {given.type.upper()} to {kind.upper()}"
