@@ -125,6 +125,8 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
     parent = child.parent
     while parent is not None and not isinstance(parent, (exp.Query, exp.QueryTransform, exp.Pivot)):
         place = _PLACES.get(type(parent))
+        if isinstance(parent, exp.Join) and child is not parent.args.get("on"):
+            return None  # a table function
         if place is not None:
             is_refused = place in _REFUSED[call.kind] and _is_of_own_block(bound, call.node)
             return f"Spark does not call {call.name}() in {place}" if is_refused else None
@@ -133,7 +135,7 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
                 return f"Spark calls {call.name}() as a whole element of SELECT, in FROM or in LATERAL VIEW only"
         elif _is_aggregate(query, parent) and call.name not in _GROUPINGS:
             return f"Spark does not call {call.name}() inside of another aggregate: use a subquery"
-        parent = parent.parent
+        child, parent = parent, parent.parent
     return None
 
 

@@ -153,8 +153,8 @@ class _Block:
 
 
 def _is_any(node: exp.Expr) -> bool:
-    """Return whether a node is the aggregate `any(condition)`, not the `ANY (query)` of a comparison."""
-    return isinstance(node, exp.Any) and not isinstance(node.this, exp.Query)
+    """Return whether a node is the aggregate `any(condition)`, not the `ANY (…)` of a comparison or of LIKE."""
+    return isinstance(node, exp.Any) and not isinstance(node.parent, exp.Binary)
 
 
 def _reason(column: ScopeColumn) -> str:
