@@ -16,7 +16,8 @@ from uuid import uuid4
 from hive_views.errors import SqlError
 from hive_views.spark.java_features import SESSION_PACKAGE, SPARK_THROWABLE, Feature, can_use, class_in, has_methods
 from hive_views.spark.jvm import is_classic, java_class, static_method
-from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting
+from hive_views.spec.session_settings import OF_APPLICATION, RECORDED, can_change_results, is_same_setting
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE
 from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -55,14 +56,32 @@ def _filter_error_log() -> None:
     PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda _: not _handles_errors.get())
 
 
+def temporary_views(spark: SparkSession) -> tuple[str, ...]:
+    """Return the temporary views of a session, without the global ones."""
+    rows = spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
+    return tuple(row.viewName for row in rows if not row.namespace)
+
+
+def temporary_views_among(spark: SparkSession, names: Collection[str]) -> frozenset[str]:
+    """Return those of some names that mean temporary views of a session, as Spark looks them up."""
+    if not names:
+        return frozenset()
+    if can_use(spark, Feature.TEMPORARY_VIEWS):
+        views = spark._jsparkSession.sessionState().catalog()
+        return frozenset(name for name in names if views.getRawTempView(name).isDefined())
+    # As SessionCatalog: the name of a view is stored, and looked up, in lower case unless case matters.
+    is_case_sensitive = str(spark.conf.get(CASE_SENSITIVE)).lower() == "true"
+    existing = set(temporary_views(spark))
+    return frozenset(name for name in names if (name if is_case_sensitive else name.lower()) in existing)
+
+
 def second_session(spark: SparkSession) -> SparkSession:
     """Open a second session of the same Spark, without the first one's temporary views."""
     if hasattr(type(spark), "cloneSession"):
         session: SparkSession = spark.cloneSession()
         # A clone has the user's temporary views, which a view's text must not see.
-        for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
-            if not row.namespace:
-                session.sql(f"DROP VIEW {quote_identifier(row.viewName)}")
+        for name in temporary_views(session):
+            session.sql(f"DROP VIEW {quote_identifier(name)}")
         return session
     if hasattr(type(spark), "newSession"):
         return spark.newSession()
@@ -157,7 +176,9 @@ def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -
     are not entries of Spark's configuration, such as those of catalogs, cannot be modified in this sense.
     """
     settings = {
-        key: value for key, value in all_settings(spark).items() if is_relevant(key) and spark.conf.isModifiable(key)
+        key: value
+        for key, value in all_settings(spark).items()
+        if is_relevant(key) and not key.startswith(OF_APPLICATION) and spark.conf.isModifiable(key)
     }
     return {**settings, **{key: str(spark.conf.get(key)) for key in RECORDED}}
 

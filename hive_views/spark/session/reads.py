@@ -92,16 +92,16 @@ class StatementReads:
         with configured as (session, _), convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, lambda part: self._plans.parsed(part, session))
 
-    def definition_context(self, text: str, database: str) -> NameContext:
-        """Return the Spark catalog in which a definition over this metastore's tables is analyzed.
+    def definition_context(self, reads: Iterable[TableRead], database: str, rows: RowCache) -> NameContext:
+        """Return the Spark catalog in which a definition with these reads of this metastore's tables is analyzed.
 
         It is the session catalog if the definition reads anything but Iceberg tables and views over Iceberg tables.
         """
         uses_session_catalog = not self._names.has_iceberg_catalog
-        for read in self.reads_of_definition(text):
+        for read in reads:
             parts = read.parts[-2:] if len(read.parts) > 1 else (database, *read.parts)
             name = ViewName.parse(parts)
-            row = self.row(name)
+            row = rows.get(name)
             if row is not None and row.kind is RowKind.ICEBERG_VIEW:
                 version = self._catalog.load_view(name.identifier).current_version()
                 view_context = self.context_of(version, name, self._names.current().catalog)

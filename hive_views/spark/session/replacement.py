@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
@@ -94,8 +95,10 @@ class TableReplacement:
 
 @dataclass(frozen=True)
 class Enclosing:
-    """The views whose definitions enclose a text; none for a statement."""
+    """The views whose definitions enclose a text, none for a statement, and what was read for that statement."""
 
+    rows: RowCache
+    """The rows of the tables and views in the texts."""
     views: tuple[ViewName, ...] = ()
     """Their names, the outermost first."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +106,7 @@ class Enclosing:
 
     def within(self, name: ViewName, settings: Mapping[str, str]) -> Enclosing:
         """These views and a view that the innermost of them reads."""
-        return Enclosing((*self.views, name), settings)
+        return Enclosing(self.rows, (*self.views, name), settings)
 
 
 class Replacer:
@@ -172,7 +175,7 @@ class Replacer:
         """What replaces a table or view; None if Spark reads it correctly."""
         parts = read.parts
         resolved = self._names.resolve(parts, context)
-        row = None if resolved is None else self._reads.row(resolved.name)
+        row = None if resolved is None else enclosing.rows.get(resolved.name)
         if resolved is not None and row is not None:
             is_materialized_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
             if is_materialized_table and self._names.has_iceberg_catalog and is_parsed:

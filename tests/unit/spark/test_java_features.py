@@ -37,7 +37,18 @@ READERS = (
 
 OF_JAVA = frozenset(
     {"getMessage", "getClass", "getName", "getCause", "getDeclaredMethods", "getMethods", "getConstructors"}
-    | {"ArrayList", "isEmpty", "containsKey", "putIfAbsent", "equals", "toString", "isDefined", "apply", "size"}
+    | {
+        "ArrayList",
+        "isEmpty",
+        "containsKey",
+        "putIfAbsent",
+        "equals",
+        "toString",
+        "isDefined",
+        "apply",
+        "size",
+        "mkString",
+    }
 )
 """Methods of Java's and Scala's own classes."""
 OF_PYTHON = frozenset(
