@@ -55,7 +55,6 @@ class NativeReads:
 
     def __init__(self, services: SessionServices, reads: StatementReads) -> None:
         self._spark = services.spark
-        self._catalog = services.catalog
         self._names = services.names
         self._helper = services.helper
         self._plans = services.plans
@@ -78,13 +77,17 @@ class NativeReads:
             return METADATA in row.parameters
         if row.kind is not RowKind.ICEBERG_VIEW:
             return False
-        view = self._catalog.load_view(resolved.name.identifier)
-        return is_materialized(view.metadata) or self._is_misread(relation, resolved)
+        view = self._reads.view(row)
+        if is_materialized(view.metadata):
+            return True
+        # `Replacer` has decided about the views in the definition of an own view.
+        return not is_own_view(relation.reader) and self._is_misread(relation, resolved, view)
 
     def check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
         """Reject a statement that still reads a view that Spark does not read according to its definition."""
-        for relation, resolved, row in self._reads.find(relation for relation in relations if relation.is_view):
-            if row.kind is RowKind.ICEBERG_VIEW and self._is_misread(relation, resolved):
+        views = (relation for relation in relations if relation.is_view and not is_own_view(relation.reader))
+        for relation, resolved, row in self._reads.find(views):
+            if row.kind is RowKind.ICEBERG_VIEW and self._is_misread(relation, resolved, self._reads.view(row)):
                 raise SqlError(
                     f"This statement reads {resolved.name}, a view that Spark by itself would read incorrectly, "
                     "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
@@ -100,11 +103,8 @@ class NativeReads:
                 message = f"Spark returns other rows than Hive for this statement: {finding.construct}"
                 warnings.warn(message, UnreadableTableWarning, stacklevel=4)
 
-    def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName) -> bool:
+    def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName, view: HiveView) -> bool:
         """Return whether Spark by itself does not read a view according to its definition."""
-        if is_own_view(relation.reader):
-            return False  # `Replacer` has decided about the views in its definition
-        view = self._catalog.load_view(resolved.name.identifier)
         version = view.current_version()
         try:
             text = self.spark_text(resolved.name, version)

@@ -22,7 +22,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.loading import is_materialized
-from hive_views.metastore.rows.row import RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.metadata_tables import (
@@ -184,7 +184,7 @@ class Replacer:
                 return self._replace_other(resolved, row.kind, is_definition=is_definition)
             if not is_definition and self._reads.is_temporary(parts):
                 return None
-            replacement = self._replace_view(text, read, resolved, enclosing)
+            replacement = self._replace_view(text, read, resolved, row, enclosing)
             if replacement is None and is_definition and self._names.is_iceberg_catalog(resolved.catalog):
                 # Iceberg resolves an unqualified view in the reading session's current catalog, not in the one that
                 # was current for the definition (its ResolveViews, 1.11).
@@ -272,12 +272,12 @@ class Replacer:
         )
 
     def _replace_view(
-        self, text: str, read: TableRead, resolved: ResolvedName, enclosing: Enclosing
+        self, text: str, read: TableRead, resolved: ResolvedName, row: Row, enclosing: Enclosing
     ) -> TableReplacement | None:
         name = resolved.name
         if name in enclosing.views:
             raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing.views, name)])
-        view = self._catalog.load_view(name.identifier)
+        view = self._reads.view(row)
         time_travel = read.time_travel
         stored: str | None = None
         if time_travel is not None:
