@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from hive_views.errors import SqlError
+from hive_views.metastore.queries import RowCache
 from hive_views.sql.text.dialects import Dialect
 
 Analyzer = Callable[[str], Schema]
@@ -26,8 +27,8 @@ class SparkKnowledge(Protocol):
         """The version of Spark; None if it is unknown."""
         ...
 
-    def __call__(self, query: str, /) -> Schema:
-        """Return the columns of a query."""
+    def __call__(self, query: str, /, rows: RowCache | None = None) -> Schema:
+        """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
         ...
 
     def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:

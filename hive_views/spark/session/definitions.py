@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from hive_views.identifiers import ViewName
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.session.names import NameContext
     from hive_views.spark.session.query_rewriter import QueryRewriter
+    from hive_views.spark.session.replacement import Enclosing
     from hive_views.spark.session.services import SessionServices
     from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 
@@ -86,19 +88,19 @@ class DefinitionAnalyzer:
         self._queries = queries
         self._helper = services.helper
 
-    def session_settings(self) -> dict[str, str]:
-        """The session's settings, as a version's summary records them: those that Spark would store with a view."""
-        captured = captured_settings(self._names.spark, is_captured_by_spark)
-        settings = {key: value for key, value in captured.items() if key not in TEXT_SETTINGS}
-        not_applied = sorted(key for key in settings if can_change_results(key) and key not in RECORDED)
+    def recorded_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return what a version records of a session's settings, as a summary: those that Spark stores with a view."""
+        captured = captured_settings(self._names.spark, is_captured_by_spark, settings)
+        recorded = {key: value for key, value in captured.items() if key not in TEXT_SETTINGS}
+        not_applied = sorted(key for key in recorded if can_change_results(key) and key not in RECORDED)
         if not_applied:
-            values = ", ".join(f"{key}={settings[key]}" for key in not_applied)
+            values = ", ".join(f"{key}={recorded[key]}" for key in not_applied)
             warnings.warn(
                 f"The view is defined with {values}: a ViewSession applies this, other readers their own settings",
                 SessionSettingsWarning,
                 stacklevel=6,
             )
-        return encode(settings)
+        return encode(recorded)
 
     def checked_reads(self, statement: Defining, current: NameContext) -> tuple[TableRead, ...]:
         """Return what a statement's query reads.
@@ -120,11 +122,21 @@ class DefinitionAnalyzer:
                 raise error_at(statement.text, query.start + read.start, reason, ".".join(read.parts))
         return reads
 
-    def analyzer(self, statement: Defining, reads: tuple[TableRead, ...], database: str) -> SparkAnalyzer:
-        """Return the analyzer of a statement's query with its checked reads; its errors point into the statement."""
+    def analyzer(
+        self,
+        statement: Defining,
+        reads: tuple[TableRead, ...],
+        database: str,
+        user_settings: Mapping[str, str] | None = None,
+    ) -> SparkAnalyzer:
+        """Return the analyzer of a statement's query with its checked reads; its errors point into the statement.
+
+        `user_settings` are those of the user's session, if they were read already for the statement.
+        """
         query = statement.query
         # A checked query is parsed alike under the settings of the user's session and under those of a definition.
-        return self._analyzer(_TypedQuery(query.sql, database, (statement.text, query.start), reads=reads))
+        typed = _TypedQuery(query.sql, database, (statement.text, query.start), reads=reads)
+        return self._analyzer(typed, user_settings=user_settings)
 
     def query_analyzer(self, query: str, database: str) -> SparkAnalyzer:
         """Return the analyzer of a query that is not part of a statement."""
@@ -135,7 +147,8 @@ class DefinitionAnalyzer:
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
         settings = self._queries.settings_of(version)
-        return self._analyzer(_TypedQuery(text.typed, text.database, (text.typed, 0), str(name)), settings)
+        typed = _TypedQuery(text.typed, text.database, (text.typed, 0), str(name))
+        return self._analyzer(typed, settings=settings)
 
     def _warn_of_other_meanings(self, query: SourceText, context: NameContext) -> None:
         """Issue a warning if readers without the ANSI mode and time zone of this session may get other rows.
@@ -212,21 +225,30 @@ class DefinitionAnalyzer:
             columns: StructType = self._names.spark.table(name).schema
         return columns
 
-    def _analyzer(self, typed: _TypedQuery, settings: Mapping[str, str] | None = None) -> SparkAnalyzer:
+    def _analyzer(
+        self,
+        typed: _TypedQuery,
+        *,
+        settings: Mapping[str, str] | None = None,
+        user_settings: Mapping[str, str] | None = None,
+    ) -> SparkAnalyzer:
         """Return the analyzer of a query under some settings; None for those of the session."""
 
-        def analyze(expanded: str) -> Schema:
-            with self._helper.held():
-                return self._schema_of(typed, expanded, settings)
+        def analyze(expanded: str, rows: RowCache | None) -> Schema:
+            with self._helper.held(user_settings):
+                return self._schema_of(typed, expanded, self._queries.enclosing(settings, rows), settings)
 
         return SparkAnalyzer(analyze, self._schema_of_files, self._names.spark.version)
 
-    def _schema_of(self, typed: _TypedQuery, expanded: str, settings: Mapping[str, str] | None) -> Schema:
+    def _schema_of(
+        self, typed: _TypedQuery, expanded: str, enclosing: Enclosing, settings: Mapping[str, str] | None
+    ) -> Schema:
         """Return the columns of an expanded query; raises SqlError if Spark analyzes the typed query differently."""
         reads = self._queries.reads
-        enclosing = self._queries.enclosing(settings)
-        final_reads = reads.reads_of_definition(expanded, settings)
-        context = reads.definition_context(final_reads, typed.database, enclosing.rows)
+        typed_reads = typed.reads
+        if typed_reads is None:
+            typed_reads = reads.reads_of_definition(typed.sql, settings)
+        context = reads.definition_context(typed_reads, typed.database, enclosing.rows)
 
         def analyze_in_spark(source: SourceText) -> AnalyzedQuery:
             configured = self._helper.configured(context, settings or {})
@@ -234,9 +256,6 @@ class DefinitionAnalyzer:
                 return AnalyzedQuery.of(session.sql(source.spark_text))
 
         # First the typed query, so that Spark's errors point into it; then the query with its final column names.
-        typed_reads = typed.reads
-        if typed_reads is None:
-            typed_reads = reads.reads_of_definition(typed.sql, settings)
         (typed_text, start), view = typed.position, typed.view
         prepared = self._queries.prepare_definition(
             typed.sql, typed_reads, context, enclosing, typed.position, view
@@ -244,7 +263,11 @@ class DefinitionAnalyzer:
         typed_query = analyze_in_spark(
             SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
         )
-        final = self._queries.prepare_definition(expanded, final_reads, context, enclosing).source
+        final = SourceText.unchanged(expanded)
+        # The expanded query names what the typed one names: if there is nothing to replace, it need not be parsed.
+        if prepared.spark_text != typed.sql:
+            final_reads = reads.reads_of_definition(expanded, settings)
+            final = self._queries.prepare_definition(expanded, final_reads, context, enclosing).source
         final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
         check_equal(typed_query, final_query)
         if settings is None:

@@ -39,7 +39,7 @@ def is_own_view(parts: tuple[str, ...]) -> bool:
 class _Settings:
     """The settings of two sessions, as they are now."""
 
-    user: dict[str, str]
+    user: Mapping[str, str]
     """Those of the user's session."""
     helper: dict[str, str]
     """Those of the second session."""
@@ -111,16 +111,17 @@ class HelperSession:
             return name
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, user_settings: Mapping[str, str] | None = None) -> Iterator[None]:
         """Use the second session several times for one statement: the settings of both sessions are read once.
 
-        Neither the user's session nor another program changes settings meanwhile.
+        `user_settings` are those of the user's session, if they were read already for the statement.
         """
         with self._lock:
             if self._settings is not None:
                 yield
                 return
-            self._settings = _Settings(all_settings(self._spark), all_settings(self._open()))
+            user = all_settings(self._spark) if user_settings is None else user_settings
+            self._settings = _Settings(user, all_settings(self._open()))
             try:
                 yield
             finally:

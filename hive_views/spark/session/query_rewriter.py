@@ -189,9 +189,12 @@ class QueryRewriter:
             error.point_at(*position)
             raise
 
-    def enclosing(self, settings: Mapping[str, str] | None = None) -> Enclosing:
-        """Return what encloses a statement's text, which is analyzed under some settings; None for the session's."""
-        return Enclosing(RowCache(self._catalog.store), settings=settings or {})
+    def enclosing(self, settings: Mapping[str, str] | None = None, rows: RowCache | None = None) -> Enclosing:
+        """Return what encloses a statement's text, which is analyzed under some settings; None for the session's.
+
+        `rows` are those that were read already for the statement.
+        """
+        return Enclosing(rows or RowCache(self._catalog.store), settings=settings or {})
 
     def prepare_definition(
         self,

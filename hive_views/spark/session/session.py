@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamReader
 
     from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.analyzer import SparkAnalyzer
     from hive_views.spark.session.materialized_reads import Note
 
@@ -152,9 +153,9 @@ class ViewSession:
         """
         analyze = self._statements.definitions.query_analyzer(query, database)
 
-        def analyze_quietly(expanded: str) -> Schema:
+        def analyze_quietly(expanded: str, rows: RowCache | None) -> Schema:
             with errors_not_logged():
-                return analyze(expanded)
+                return analyze(expanded, rows)
 
         return replace(analyze, analyze=analyze_quietly)
 

@@ -11,7 +11,7 @@ from hive_views.catalog.statements import Result, describe, execute_statement, i
 from hive_views.errors import HiveViewsError, SqlError
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.definitions import DefinitionAnalyzer
-from hive_views.spark.sessions import temporary_views
+from hive_views.spark.sessions import all_settings, temporary_views
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.statement_targets import find_targets
@@ -145,14 +145,17 @@ class StatementRunner:
         qualified = self._qualified(statement, current)
         if qualified is None or (isinstance(statement, ddl.AlterViewAs) and not self._find_view(statement.name)):
             return None
-        analyzer = self._analyzer(statement, current)
-        self._execute(qualified, analyzer, current=current, summary=self.definitions.session_settings())
+        settings = all_settings(self._spark)
+        analyzer = self._analyzer(statement, current, settings)
+        self._execute(qualified, analyzer, current=current, summary=self.definitions.recorded_settings(settings))
         return self._no_columns
 
-    def _analyzer(self, statement: Defining, current: NameContext) -> SparkAnalyzer:
+    def _analyzer(
+        self, statement: Defining, current: NameContext, settings: Mapping[str, str] | None = None
+    ) -> SparkAnalyzer:
         """Return the analyzer of a statement's definition; rejects one that depends on the user's session."""
         reads = self.definitions.checked_reads(statement, current)
-        return self.definitions.analyzer(statement, reads, self._database(current))
+        return self.definitions.analyzer(statement, reads, self._database(current), settings)
 
     def _recompile(self, statement: ddl.AlterViewRecompile) -> DataFrame:
         qualified = self._qualified_or_error(statement)
