@@ -10,7 +10,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 
 from hive_views.config import ANSI_MODE, PLAIN_ROW_TEXT, RowTextForms
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
-from hive_views.dependencies.view_query import Analyzer, SparkKnowledge, ViewQuery
+from hive_views.dependencies.view_query import Analyzer, RowAnalyzer, SparkKnowledge, ViewQuery
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
@@ -170,8 +170,8 @@ def build_definition_of_statement(
     rows = {table: row for table in tables if (row := source_rows.get(table)) is not None}
     if analyzer is None:
         schema = _schema_by_rules(expansion, typed.columns, engine)
-    elif isinstance(analyzer, SparkKnowledge):
-        schema = analyzer(query_definition.expanded, source_rows.shared())
+    elif isinstance(analyzer, RowAnalyzer):
+        schema = analyzer.analyze_with(query_definition.expanded, source_rows.shared())
     else:
         schema = analyzer(query_definition.expanded)
     columns = statement.columns if isinstance(statement, CreateView) else None

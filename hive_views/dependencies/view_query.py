@@ -27,12 +27,25 @@ class SparkKnowledge(Protocol):
         """The version of Spark; None if it is unknown."""
         ...
 
-    def __call__(self, query: str, /, rows: RowCache | None = None) -> Schema:
-        """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
         ...
 
     def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
         """Return name and type of the columns of files."""
+        ...
+
+
+@runtime_checkable
+class RowAnalyzer(Protocol):
+    """An analyzer that uses the rows of the metastore."""
+
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
+        ...
+
+    def analyze_with(self, query: str, rows: RowCache) -> Schema:
+        """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
         ...
 
 

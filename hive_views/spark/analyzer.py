@@ -58,7 +58,11 @@ class SparkAnalyzer:
     spark_version: str
     """The version of Spark that analyzes."""
 
-    def __call__(self, query: str, /, rows: RowCache | None = None) -> Schema:
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
+        return self.analyze(query, None)
+
+    def analyze_with(self, query: str, rows: RowCache) -> Schema:
         """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
         return self.analyze(query, rows)
 

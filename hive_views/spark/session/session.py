@@ -151,13 +151,13 @@ class ViewSession:
             query: The query as typed, in Spark SQL.
             database: The database of its unqualified names.
         """
-        analyze = self._statements.definitions.query_analyzer(query, database)
+        analyzer = self._statements.definitions.query_analyzer(query, database)
 
         def analyze_quietly(expanded: str, rows: RowCache | None) -> Schema:
             with errors_not_logged():
-                return analyze(expanded, rows)
+                return analyzer.analyze(expanded, rows)
 
-        return replace(analyze, analyze=analyze_quietly)
+        return replace(analyzer, analyze=analyze_quietly)
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a table or view, as `SELECT * FROM` its name.
