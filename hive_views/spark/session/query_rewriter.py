@@ -12,7 +12,7 @@ from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.names import NameContext
-from hive_views.spark.session.native import NativeReads
+from hive_views.spark.session.native import NativeReads, SessionSettings
 from hive_views.spark.session.plans import AnalyzedStatement, filters_by_name
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.replacement import Enclosing, PreparedStatement, Replacer
@@ -54,6 +54,7 @@ class QueryRewriter:
     """Prepares statements that read views."""
 
     def __init__(self, services: SessionServices) -> None:
+        self._spark = services.spark
         self._catalog = services.catalog
         self._names = services.names
         self._helper = services.helper
@@ -194,7 +195,8 @@ class QueryRewriter:
 
         `rows` are those that were read already for the statement.
         """
-        return Enclosing(rows or RowCache(self._catalog.store), settings=settings or {})
+        session = SessionSettings(self._spark)
+        return Enclosing(rows or RowCache(self._catalog.store), session, settings=settings or {})
 
     def prepare_definition(
         self,

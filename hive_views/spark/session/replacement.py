@@ -33,7 +33,7 @@ from hive_views.spark.session.metadata_tables import (
     refreshes_table,
 )
 from hive_views.spark.session.names import NameContext, ResolvedName
-from hive_views.spark.session.native import NativeReads, has_other_definition
+from hive_views.spark.session.native import NativeReads, SessionSettings, has_other_definition
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.source_text import RewrittenText, SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import (
@@ -99,6 +99,8 @@ class Enclosing:
 
     rows: RowCache
     """The rows of the tables and views in the texts."""
+    session: SessionSettings
+    """The settings of the user's session."""
     views: tuple[ViewName, ...] = ()
     """Their names, the outermost first."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class Enclosing:
 
     def within(self, name: ViewName, settings: Mapping[str, str]) -> Enclosing:
         """These views and a view that the innermost of them reads."""
-        return Enclosing(self.rows, (*self.views, name), settings)
+        return Enclosing(self.rows, self.session, (*self.views, name), settings)
 
 
 class Replacer:
@@ -292,7 +294,7 @@ class Replacer:
         )
         definition = self._native.spark_text(name, version)
         is_native = time_travel is None and self._native.is_read_natively(
-            resolved, view, version, definition, enclosing.settings
+            resolved, view, version, definition, enclosing.session, enclosing.settings
         )
         settings = self._native.settings_of(version, enclosing.settings)
         try:
