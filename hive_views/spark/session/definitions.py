@@ -161,11 +161,13 @@ class DefinitionAnalyzer:
             if is_same_setting(key, value, default) or {value, default} <= _UTC:
                 continue
             captured = captured or captured_settings(self._names.spark, can_change_results)
-            own, again, other = (
-                self._meaning(query.spark_text, context, {**captured, key: used}) for used in (value, value, default)
+            own, other = (
+                self._meaning(query.spark_text, context, {**captured, key: used}) for used in (value, default)
             )
+            if own == other:
+                continue
             # Two analyses of WITH or of random values differ: then the question has no answer.
-            if own == again != other:
+            if own == self._meaning(query.spark_text, context, {**captured, key: value}):
                 warnings.warn(
                     f"The rows of the view may depend on {key}={value}. A ViewSession and plain Spark apply this; "
                     f"Spark's catalog of Iceberg and other engines apply their own ({default} by default)",

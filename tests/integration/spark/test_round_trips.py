@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
 from pyspark.sql import SparkSession
 
+from hive_views.errors import SessionSettingsWarning
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.spark import ViewSession
 from hive_views.spark.session.plans import PlanReader
 from hive_views.spark.sessions import all_settings
+from hive_views.spec.session_settings import ANSI, TIME_ZONE
 from tests.function_calls import count_function_calls
+from tests.integration.spark.spark_versions import IS_SPARK_3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,17 @@ STATEMENTS: Mapping[str, tuple[str, Asked]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _default_settings(spark: SparkSession) -> Iterator[None]:
+    """Give the session Spark's own defaults; with others, CREATE VIEW also asks whether the rows depend on them."""
+    earlier = {key: spark.conf.get(key) for key in (ANSI, TIME_ZONE)}
+    spark.conf.set(ANSI, str(not IS_SPARK_3).lower())
+    yield
+    for key, value in earlier.items():
+        spark.conf.set(key, value)
+
+
+@pytest.mark.each_spark
 @pytest.mark.parametrize("what", STATEMENTS)
 def test_what_a_statement_asks_for(session: ViewSession, what: str) -> None:
     text, expected = STATEMENTS[what]
@@ -78,3 +93,22 @@ def test_what_a_statement_asks_for(session: ViewSession, what: str) -> None:
         session.sql(text)
     asked = {kind: sum(counts[function.__qualname__] for function in group) for kind, group in FUNCTIONS.items()}
     assert Asked(**asked) == expected
+
+
+@pytest.mark.each_spark
+@pytest.mark.parametrize(
+    ("column", "analyses", "is_dependent"),
+    [("id + 1", 4, False), ("hour(timestamp_seconds(id))", 5, True), ("hour(timestamp_seconds(rand()))", 5, False)],
+)
+def test_definition_is_analyzed_again_for_a_time_zone(
+    session: ViewSession, column: str, analyses: int, is_dependent: bool
+) -> None:
+    """Under the default time zone, and once more under the session's if that seems to make a difference."""
+    session.sql("CREATE TABLE t (id BIGINT, k BIGINT) USING iceberg")
+    session.sql("CREATE VIEW v AS SELECT id FROM t")
+    session.spark.conf.set(TIME_ZONE, "Asia/Tokyo")
+    with warnings.catch_warnings(record=True) as issued, count_function_calls(SparkSession.sql) as counts:
+        warnings.simplefilter("always")
+        session.sql(f"CREATE VIEW w AS SELECT {column} AS c FROM t")
+    assert counts == {SparkSession.sql.__qualname__: analyses}
+    assert any(issubclass(item.category, SessionSettingsWarning) for item in issued) is is_dependent
