@@ -10,7 +10,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 
 from hive_views.config import ANSI_MODE, PLAIN_ROW_TEXT, RowTextForms
 from hive_views.dependencies.registered_functions import RegisteredFunctions, missing_function
-from hive_views.dependencies.view_query import Analyzer, SparkKnowledge, ViewQuery
+from hive_views.dependencies.view_query import Analyzer, RowAnalyzer, SparkKnowledge, ViewQuery
 from hive_views.errors import NoSuchViewError, SqlError
 from hive_views.identifiers import ViewName
 from hive_views.metastore.identities import identify_dependencies
@@ -68,6 +68,8 @@ class Building:
     """The name of this catalog in texts; if None, the catalogs of names are not checked."""
     forms: RowTextForms = PLAIN_ROW_TEXT
     """How the row's text may be rewritten."""
+    is_new: bool = False
+    """Whether the definition is for a new view, so that there are no PARTITIONED ON columns to keep."""
 
 
 def build_definition(
@@ -166,14 +168,17 @@ def build_definition_of_statement(
     query_definition, expansion = typed.definition, typed.definition.expansion
     tables = tuple(ViewName(*table) for table in query_definition.tables)
     rows = {table: row for table in tables if (row := source_rows.get(table)) is not None}
-    schema = (
-        _schema_by_rules(expansion, typed.columns, engine) if analyzer is None else analyzer(query_definition.expanded)
-    )
+    if analyzer is None:
+        schema = _schema_by_rules(expansion, typed.columns, engine)
+    elif isinstance(analyzer, RowAnalyzer):
+        schema = analyzer.analyze_with(query_definition.expanded, source_rows.shared())
+    else:
+        schema = analyzer(query_definition.expanded)
     columns = statement.columns if isinstance(statement, CreateView) else None
     if columns is not None:
         pairs = zip(schema.fields, columns, strict=True)
         schema = Schema(*(with_comment(field, spec.comment) for field, spec in pairs))
-    partitioned_on = _partitioned_on(store, name, statement, expansion)
+    partitioned_on = _partitioned_on(store, name, statement, expansion, is_new=building.is_new)
     default_catalog = _default_catalog(store, rows)
     summary = {key: value for key, value in summary.items() if key != ANSI_MODE}
     if typed.mode is not None and ansi_mode(summary) is None:
@@ -304,11 +309,13 @@ def _check_types(definition: ViewDefinition, types: Sequence[IcebergType | None]
 
 
 def _partitioned_on(
-    store: MetastoreStore, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion
+    store: MetastoreStore, name: ViewName, statement: CreateView | AlterViewAs, expansion: Expansion, *, is_new: bool
 ) -> tuple[str, ...] | None:
     """Return the PARTITIONED ON columns; without the clause the view's are kept, except by CREATE OR REPLACE."""
     if isinstance(statement, CreateView) and statement.partitioned_on:
         return statement.partitioned_on
+    if is_new:
+        return None
     row = store.get_row(name)
     keys = tuple(key for key, _ in row.partition_keys) if row is not None and row.kind.is_view else ()
     if not keys:

@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from hive_views.errors import SqlError
+from hive_views.metastore.queries import RowCache
 from hive_views.sql.text.dialects import Dialect
 
 Analyzer = Callable[[str], Schema]
@@ -32,6 +33,19 @@ class SparkKnowledge(Protocol):
 
     def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
         """Return name and type of the columns of files."""
+        ...
+
+
+@runtime_checkable
+class RowAnalyzer(Protocol):
+    """An analyzer that uses the rows of the metastore."""
+
+    def __call__(self, query: str, /) -> Schema:
+        """Return the columns of a query."""
+        ...
+
+    def analyze_with(self, query: str, rows: RowCache) -> Schema:
+        """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
         ...
 
 

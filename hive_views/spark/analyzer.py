@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
     from pyspark.sql.types import StructType as SparkStructType
 
+    from hive_views.metastore.queries import RowCache
+
 
 def schema_of(spark: SparkSession, query: str) -> Schema:
     """Return the columns of a query, as Spark analyzes it.
@@ -49,8 +51,8 @@ def schema_of(spark: SparkSession, query: str) -> Schema:
 class SparkAnalyzer:
     """Analyzes the query of a definition, and knows the columns of the files that it reads as tables."""
 
-    analyze: Callable[[str], Schema]
-    """Returns the columns of a query."""
+    analyze: Callable[[str, RowCache | None], Schema]
+    """Returns the columns of a query, and takes the rows of its sources that were read already."""
     schema_of_files: Callable[[str, str], SparkStructType]
     """Returns the columns of files by their format and path."""
     spark_version: str
@@ -58,7 +60,11 @@ class SparkAnalyzer:
 
     def __call__(self, query: str, /) -> Schema:
         """Return the columns of a query."""
-        return self.analyze(query)
+        return self.analyze(query, None)
+
+    def analyze_with(self, query: str, rows: RowCache) -> Schema:
+        """Return the columns of a query; `rows` are those of its sources that were read for the same definition."""
+        return self.analyze(query, rows)
 
     def file_columns(self, file_format: str, path: str) -> tuple[tuple[str, str], ...]:
         """Return name and type of the columns of files."""

@@ -44,8 +44,9 @@ class _Purpose:
 class Feature(Enum):
     """What the package uses internal methods for."""
 
-    SETTINGS = _Purpose("read all settings in one call", "they are read one by one")
+    SETTINGS = _Purpose("read all settings at once", "they are read one by one")
     PLANS = _Purpose("read analyzed plans", "plans are read as EXPLAIN prints them, as on Spark Connect")
+    TEMPORARY_VIEWS = _Purpose("find a temporary view by its name", "all temporary views are listed")
     PLAN_COMPARISON = _Purpose(
         "compare the sources of columns in a typed and an expanded text", "only their types are compared"
     )
@@ -90,11 +91,7 @@ _OTHER_OUTPUT = (
 
 METHODS: Mapping[Feature, tuple[JavaMethod, ...]] = MappingProxyType(
     {
-        Feature.SETTINGS: (
-            *_methods("org.apache.spark.sql.RuntimeConfig", "getAll/0"),
-            *_methods("scala.collection.JavaConverters", "mapAsJavaMap/1"),
-            *_methods("com.fasterxml.jackson.databind.ObjectMapper", "new/0 writeValueAsString/1"),
-        ),
+        Feature.SETTINGS: _methods("org.apache.spark.sql.RuntimeConfig", "getAll/0"),
         Feature.PLANS: (
             *_ANALYZED,
             *_RUN,
@@ -109,12 +106,15 @@ METHODS: Mapping[Feature, tuple[JavaMethod, ...]] = MappingProxyType(
             *_methods(f"{_EXECUTION}.datasources.v2.DataSourceV2Relation", "table/0"),
             *_methods(f"{_CONNECTOR}.Table", "properties/0"),
         ),
+        Feature.TEMPORARY_VIEWS: (
+            *_methods(f"{SESSION_PACKAGE}.SparkSession", "sessionState/0 setActiveSession/1 getActiveSession/0"),
+            *_methods("org.apache.spark.sql.internal.SessionState", "catalog/0"),
+            *_methods(f"{_CATALYST}.catalog.SessionCatalog", "getRawTempView/1"),
+        ),
         Feature.PLAN_COMPARISON: (
             *_ANALYZED,
             *_methods(f"{_CATALYST}.trees.TreeNode", "toJSON/0"),
             *_methods(f"{_CATALYST}.plans.QueryPlan", "output/0"),
-            *_methods(f"{_EXPRESSIONS}.NamedExpression", "exprId/0"),
-            *_methods(f"{_EXPRESSIONS}.ExprId", "id/0"),
         ),
         Feature.RELATIVE_TIMES: (
             *_ANALYZED,

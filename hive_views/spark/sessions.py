@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from uuid import uuid4
 from hive_views.errors import SqlError
 from hive_views.spark.java_features import SESSION_PACKAGE, SPARK_THROWABLE, Feature, can_use, class_in, has_methods
 from hive_views.spark.jvm import is_classic, java_class, static_method
-from hive_views.spec.session_settings import RECORDED, can_change_results, is_same_setting
+from hive_views.spec.session_settings import OF_APPLICATION, RECORDED, can_change_results, is_same_setting
+from hive_views.sql.parsing.parser_settings import CASE_SENSITIVE
 from hive_views.sql.text.quoting import quote_identifier
 
 if TYPE_CHECKING:
@@ -55,14 +55,33 @@ def _filter_error_log() -> None:
     PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda _: not _handles_errors.get())
 
 
+def temporary_views(spark: SparkSession) -> tuple[str, ...]:
+    """Return the temporary views of a session, without the global ones."""
+    rows = spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
+    return tuple(row.viewName for row in rows if not row.namespace)
+
+
+def temporary_views_among(spark: SparkSession, names: Collection[str]) -> frozenset[str]:
+    """Return those of some names that mean temporary views of a session, as Spark looks them up."""
+    if not names:
+        return frozenset()
+    if can_use(spark, Feature.TEMPORARY_VIEWS):
+        with active_session(spark):  # from which Spark takes whether case matters
+            views = spark._jsparkSession.sessionState().catalog()
+            return frozenset(name for name in names if views.getRawTempView(name).isDefined())
+    # As SessionCatalog: the name of a view is stored, and looked up, in lower case unless case matters.
+    is_case_sensitive = str(spark.conf.get(CASE_SENSITIVE)).lower() == "true"
+    existing = set(temporary_views(spark))
+    return frozenset(name for name in names if (name if is_case_sensitive else name.lower()) in existing)
+
+
 def second_session(spark: SparkSession) -> SparkSession:
     """Open a second session of the same Spark, without the first one's temporary views."""
     if hasattr(type(spark), "cloneSession"):
         session: SparkSession = spark.cloneSession()
         # A clone has the user's temporary views, which a view's text must not see.
-        for row in session.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect():
-            if not row.namespace:
-                session.sql(f"DROP VIEW {quote_identifier(row.viewName)}")
+        for name in temporary_views(session):
+            session.sql(f"DROP VIEW {quote_identifier(name)}")
         return session
     if hasattr(type(spark), "newSession"):
         return spark.newSession()
@@ -105,6 +124,9 @@ def active_session(session: SparkSession) -> Iterator[None]:
     sessions = class_in(f"{SESSION_PACKAGE}.SparkSession", session.version)
     set_active = static_method(session._jvm, sessions, "setActiveSession")
     previous = static_method(session._jvm, sessions, "getActiveSession")()
+    if previous.contains(session._jsparkSession):
+        yield
+        return
     set_active(session._jsparkSession)
     try:
         yield
@@ -133,7 +155,7 @@ def end_session(session: SparkSession) -> None:
 
 
 def all_settings(spark: SparkSession) -> dict[str, str]:
-    """Return all settings of a session, as `spark.conf.getAll` returns them, in one call.
+    """Return all settings of a session, as `spark.conf.getAll` returns them, in two calls.
 
     PySpark's own getAll reads a map of the JVM entry by entry: about 150 round trips, 60 ms of a refresh's 200 ms
     (measured with 4.1.4, classic, on a busy machine).
@@ -142,24 +164,28 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
         if is_spark_3(spark):  # its PySpark has no getAll, and SET redacts values
             return {row.key: spark.conf.get(row.key) for row in spark.sql("SET").collect()}
         return dict(spark.conf.getAll)
-    jvm: Any = spark._jvm
-    java_settings = spark.conf._jconf.getAll()
-    settings = static_method(jvm, "scala.collection.JavaConverters", "mapAsJavaMap")(java_settings)
-    # Jackson is part of Spark.
-    text = java_class(jvm, "com.fasterxml.jackson.databind.ObjectMapper")().writeValueAsString(settings)
-    return {str(key): str(value) for key, value in json.loads(text).items()}
+    separator = uuid4().hex
+    printed = str(spark.conf._jconf.getAll().mkString(separator))
+    entries = (entry.partition(" -> ") for entry in printed.split(separator))
+    return {key: value for key, _, value in entries}
 
 
-def captured_settings(spark: SparkSession, is_relevant: Callable[[str], bool]) -> dict[str, str]:
+def captured_settings(
+    spark: SparkSession, is_relevant: Callable[[str], bool], settings: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The settings of a session that were set, can be modified and satisfy a rule; ANSI mode and time zone always.
 
     The rules are `is_captured_by_spark` and `can_change_results` in `hive_views.spec.session_settings`. Settings that
     are not entries of Spark's configuration, such as those of catalogs, cannot be modified in this sense.
+
+    `settings` are all settings of the session, if they were read already.
     """
-    settings = {
-        key: value for key, value in all_settings(spark).items() if is_relevant(key) and spark.conf.isModifiable(key)
+    captured = {
+        key: value
+        for key, value in (all_settings(spark) if settings is None else settings).items()
+        if is_relevant(key) and not key.startswith(OF_APPLICATION) and spark.conf.isModifiable(key)
     }
-    return {**settings, **{key: str(spark.conf.get(key)) for key in RECORDED}}
+    return {**captured, **{key: str(spark.conf.get(key)) for key in RECORDED}}
 
 
 def result_settings(spark: SparkSession, keys: Collection[str] = ()) -> dict[str, str]:

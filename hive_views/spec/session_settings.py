@@ -51,6 +51,13 @@ _NOT_CAPTURED_BY_SPARK = (
 )
 """Beginnings of keys after `spark.sql.`: `configPrefixDenyList` and `singlePassResolverDenyList` of CapturesConfig."""
 
+OF_APPLICATION = (
+    *("spark.app.", "spark.driver.", "spark.executor.", "spark.submit.", "spark.repl.", "spark.jars", "spark.master"),
+    *("spark.hadoop.", "spark.local.", "spark.log.", "spark.rdd.", "spark.serializer", "spark.ui."),
+)
+"""Beginnings of keys of the application, which no session can modify: none of the 683 entries of Spark 4.1.4's SQLConf
+begins like them."""
+
 _CAPTURED_BY_SPARK = frozenset({"spark.sql.optimizer.disableHints"})
 """`configAllowList` of CapturesConfig."""
 

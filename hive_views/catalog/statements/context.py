@@ -101,6 +101,7 @@ class StatementContext:
             building=Building(
                 catalog_name=self.catalog.name,
                 forms=PLAIN_ROW_TEXT if properties is None else row_text_forms(self.catalog.store.config, properties),
+                is_new=isinstance(self.statement, sql.CreateView) and not self.statement.or_replace,
             ),
         )
 

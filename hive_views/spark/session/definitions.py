@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.view_text import text_of_version
@@ -15,7 +16,7 @@ from hive_views.spark.session.plans import AnalyzedQuery, check_equal
 from hive_views.spark.session.settings import not_applied_to_views
 from hive_views.spark.session.source_text import SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import TableRead
-from hive_views.spark.sessions import captured_settings, spark_exceptions
+from hive_views.spark.sessions import captured_settings, spark_exceptions, temporary_views_among
 from hive_views.spark.text_settings import TEXT_SETTINGS
 from hive_views.spec.session_settings import (
     ANSI,
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from hive_views.identifiers import ViewName
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.session.names import NameContext
     from hive_views.spark.session.query_rewriter import QueryRewriter
+    from hive_views.spark.session.replacement import Enclosing
     from hive_views.spark.session.services import SessionServices
     from hive_views.sql.parsing.statements import AlterViewAs, CreateMaterializedView, CreateView
 
@@ -61,6 +64,21 @@ def _level_of_caller() -> int:
     return level
 
 
+@dataclass(frozen=True)
+class _TypedQuery:
+    """The query of a definition as its author typed it."""
+
+    sql: str
+    database: str
+    """The database of unqualified names."""
+    position: tuple[str, int]
+    """The text that contains it, into which errors point, and its offset in it."""
+    view: str | None = None
+    """The existing view whose definition it is."""
+    reads: tuple[TableRead, ...] | None = None
+    """What it reads; None if that has to be determined."""
+
+
 class DefinitionAnalyzer:
     """Analyzes definitions in Spark, without running them."""
 
@@ -70,65 +88,86 @@ class DefinitionAnalyzer:
         self._queries = queries
         self._helper = services.helper
 
-    def session_settings(self) -> dict[str, str]:
-        """The session's settings, as a version's summary records them: those that Spark would store with a view."""
-        captured = captured_settings(self._names.spark, is_captured_by_spark)
-        settings = {key: value for key, value in captured.items() if key not in TEXT_SETTINGS}
-        not_applied = sorted(key for key in settings if can_change_results(key) and key not in RECORDED)
+    def recorded_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return what a version records of a session's settings, as a summary: those that Spark stores with a view."""
+        captured = captured_settings(self._names.spark, is_captured_by_spark, settings)
+        recorded = {key: value for key, value in captured.items() if key not in TEXT_SETTINGS}
+        not_applied = sorted(key for key in recorded if can_change_results(key) and key not in RECORDED)
         if not_applied:
-            values = ", ".join(f"{key}={settings[key]}" for key in not_applied)
+            values = ", ".join(f"{key}={recorded[key]}" for key in not_applied)
             warnings.warn(
                 f"The view is defined with {values}: a ViewSession applies this, other readers their own settings",
                 SessionSettingsWarning,
                 stacklevel=6,
             )
-        return encode(settings)
+        return encode(recorded)
 
-    def check(self, statement: Defining, current: NameContext) -> None:
-        """Reject a definition whose meaning depends on the user's session."""
+    def checked_reads(self, statement: Defining, current: NameContext) -> tuple[TableRead, ...]:
+        """Return what a statement's query reads.
+
+        Raises:
+            SqlError: If the meaning of the query depends on the user's session.
+        """
         self._check_parser_settings(statement)
         query = statement.query
-        temporary_views: frozenset[str] | None = None
-        for read in self._queries.reads.reads_of_statement(query.sql):
-            if read.time_travel is not None:
-                continue  # allowed for tables; for views the catalog rejects it
-            if len(read.parts) == 1 and temporary_views is None:
-                temporary_views = frozenset(view.lower() for view in self._names.temporary_views())
-            reason = self._reason_against(read, current, temporary_views or frozenset())
+        reads = self._queries.reads.reads_of_statement(query.sql)
+        # Time travel is allowed for tables; for views the catalog rejects it.
+        checked = [read for read in reads if read.time_travel is None]
+        temporary_views = temporary_views_among(
+            self._names.spark, {read.parts[0] for read in checked if len(read.parts) == 1}
+        )
+        for read in checked:
+            reason = self._reason_against(read, current, temporary_views)
             if reason is not None:
                 raise error_at(statement.text, query.start + read.start, reason, ".".join(read.parts))
+        return reads
 
-    def analyzer(self, statement: Defining, database: str) -> SparkAnalyzer:
-        """Return the analyzer of a statement's query; its errors point into the statement."""
+    def analyzer(
+        self,
+        statement: Defining,
+        reads: tuple[TableRead, ...],
+        database: str,
+        user_settings: Mapping[str, str] | None = None,
+    ) -> SparkAnalyzer:
+        """Return the analyzer of a statement's query with its checked reads; its errors point into the statement.
+
+        `user_settings` are those of the user's session, if they were read already for the statement.
+        """
         query = statement.query
-        return self._analyzer(query.sql, database, typed=(statement.text, query.start))
+        # A checked query is parsed alike under the settings of the user's session and under those of a definition.
+        typed = _TypedQuery(query.sql, database, (statement.text, query.start), reads=reads)
+        return self._analyzer(typed, user_settings=user_settings)
 
     def query_analyzer(self, query: str, database: str) -> SparkAnalyzer:
         """Return the analyzer of a query that is not part of a statement."""
-        return self._analyzer(query, database, typed=(query, 0))
+        return self._analyzer(_TypedQuery(query, database, (query, 0)))
 
     def recompiler(self, name: ViewName) -> SparkAnalyzer:
         """Return the analyzer of an existing view's definition, under the settings recorded with it."""
         version = self._catalog.load_view(name.identifier).current_version()
         text = text_of_version(name, version)
         settings = self._queries.settings_of(version)
-        return self._analyzer(text.typed, text.database, typed=(text.typed, 0), settings=settings, view=str(name))
+        typed = _TypedQuery(text.typed, text.database, (text.typed, 0), str(name))
+        return self._analyzer(typed, settings=settings)
 
     def _warn_of_other_meanings(self, query: SourceText, context: NameContext) -> None:
         """Issue a warning if readers without the ANSI mode and time zone of this session may get other rows.
 
         Spark's catalog of Iceberg does not apply them. Only values that are not Spark's defaults are examined.
         """
-        captured = captured_settings(self._names.spark, can_change_results)
+        captured: dict[str, str] | None = None
         for key in (ANSI, TIME_ZONE):
             value, default = self._names.setting(key), self._helper.default_setting(key)
             if is_same_setting(key, value, default) or {value, default} <= _UTC:
                 continue
-            own, again, other = (
-                self._meaning(query.spark_text, context, {**captured, key: used}) for used in (value, value, default)
+            captured = captured or captured_settings(self._names.spark, can_change_results)
+            own, other = (
+                self._meaning(query.spark_text, context, {**captured, key: used}) for used in (value, default)
             )
+            if own == other:
+                continue
             # Two analyses of WITH or of random values differ: then the question has no answer.
-            if own == again != other:
+            if own == self._meaning(query.spark_text, context, {**captured, key: value}):
                 warnings.warn(
                     f"The rows of the view may depend on {key}={value}. A ViewSession and plain Spark apply this; "
                     f"Spark's catalog of Iceberg and other engines apply their own ({default} by default)",
@@ -151,7 +190,7 @@ class DefinitionAnalyzer:
     def _reason_against(self, read: TableRead, current: NameContext, temporary_views: frozenset[str]) -> str | None:
         """Why a definition cannot contain a read of a table; None if it can."""
         parts, name = read.parts, ".".join(read.parts)
-        if len(parts) == 1 and name.lower() in temporary_views:
+        if len(parts) == 1 and parts[0] in temporary_views:
             return f"{name} is a temporary view, which ends with its session: a view cannot read it"
         if len(parts) == 2 and self._names.is_catalog(parts[0]):
             return f"{parts[0]} is a catalog: write catalog, database and name"
@@ -190,33 +229,49 @@ class DefinitionAnalyzer:
 
     def _analyzer(
         self,
-        query: str,
-        database: str,
+        typed: _TypedQuery,
         *,
-        typed: tuple[str, int],
         settings: Mapping[str, str] | None = None,
-        view: str | None = None,
+        user_settings: Mapping[str, str] | None = None,
     ) -> SparkAnalyzer:
-        typed_text, start = typed
+        """Return the analyzer of a query under some settings; None for those of the session."""
 
-        def analyze(expanded: str) -> Schema:
-            context = self._queries.reads.definition_context(expanded, database)
-
-            def analyze_in_spark(source: SourceText) -> AnalyzedQuery:
-                configured = self._helper.configured(context, settings or {})
-                with configured as (session, _), convert_spark_errors(source, self._queries.find_definition):
-                    return AnalyzedQuery.of(session.sql(source.spark_text))
-
-            # First the typed query, so that Spark's errors point into it; then the query with its final column names.
-            prepared = self._queries.prepare_definition(query, context, typed, view, settings).source
-            typed_query = analyze_in_spark(
-                SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
-            )
-            final = self._queries.prepare_definition(expanded, context, settings=settings).source
-            final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
-            check_equal(typed_query, final_query)
-            if settings is None:
-                self._warn_of_other_meanings(final, context)
-            return iceberg_schema(final_query.columns)
+        def analyze(expanded: str, rows: RowCache | None) -> Schema:
+            with self._helper.held(user_settings):
+                return self._schema_of(typed, expanded, self._queries.enclosing(settings, rows), settings)
 
         return SparkAnalyzer(analyze, self._schema_of_files, self._names.spark.version)
+
+    def _schema_of(
+        self, typed: _TypedQuery, expanded: str, enclosing: Enclosing, settings: Mapping[str, str] | None
+    ) -> Schema:
+        """Return the columns of an expanded query; raises SqlError if Spark analyzes the typed query differently."""
+        reads = self._queries.reads
+        typed_reads = typed.reads
+        if typed_reads is None:
+            typed_reads = reads.reads_of_definition(typed.sql, settings)
+        context = reads.definition_context(typed_reads, typed.database, enclosing.rows)
+
+        def analyze_in_spark(source: SourceText) -> AnalyzedQuery:
+            configured = self._helper.configured(context, settings or {})
+            with configured as (session, _), convert_spark_errors(source, self._queries.find_definition):
+                return AnalyzedQuery.of(session.sql(source.spark_text))
+
+        # First the typed query, so that Spark's errors point into it; then the query with its final column names.
+        (typed_text, start), view = typed.position, typed.view
+        prepared = self._queries.prepare_definition(
+            typed.sql, typed_reads, context, enclosing, typed.position, view
+        ).source
+        typed_query = analyze_in_spark(
+            SourceText(typed_text, prepared.spark_text, lambda offset: start + (prepared.offset(offset) or 0), view)
+        )
+        final = SourceText.unchanged(expanded)
+        # The expanded query names what the typed one names: if there is nothing to replace, it need not be parsed.
+        if prepared.spark_text != typed.sql:
+            final_reads = reads.reads_of_definition(expanded, settings)
+            final = self._queries.prepare_definition(expanded, final_reads, context, enclosing).source
+        final_query = analyze_in_spark(SourceText(expanded, final.spark_text, lambda _: None, view))
+        check_equal(typed_query, final_query)
+        if settings is None:
+            self._warn_of_other_meanings(final, context)
+        return iceberg_schema(final_query.columns)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -34,6 +35,16 @@ def is_own_view(parts: tuple[str, ...]) -> bool:
     return parts[:1] == (GLOBAL_TEMP,) and parts[-1].startswith(_PREFIX)
 
 
+@dataclass
+class _Settings:
+    """The settings of two sessions, as they are now."""
+
+    user: Mapping[str, str]
+    """Those of the user's session."""
+    helper: dict[str, str]
+    """Those of the second session."""
+
+
 class HelperSession:
     """The second session of a `ViewSession`, opened when it is first needed."""
 
@@ -42,6 +53,8 @@ class HelperSession:
         self._session = session
         self._opened: SparkSession | None = None
         self._lock = threading.RLock()
+        self._settings: _Settings | None = None
+        """The settings of both sessions, while this one is held."""
         self._prefix = f"{_PREFIX}{uuid4().hex[:8]}"
         self._views: dict[tuple[object, ...], str] = {}
         """The names of the temporary views by their query, columns, context and settings."""
@@ -76,7 +89,7 @@ class HelperSession:
                 source.view,
             )
             with convert_spark_errors(SourceText(source.text, context.use_statement, lambda _: None, source.view)):
-                session.sql(context.use_statement)
+                _use(session, context)
             with convert_spark_errors(statement_source):
                 session.sql(statement)
             self._views[key] = name
@@ -98,23 +111,41 @@ class HelperSession:
             return name
 
     @contextmanager
+    def held(self, user_settings: Mapping[str, str] | None = None) -> Iterator[None]:
+        """Use the second session several times for one statement: the settings of both sessions are read once.
+
+        `user_settings` are those of the user's session, if they were read already for the statement.
+        """
+        with self._lock:
+            if self._settings is not None:
+                yield
+                return
+            user = all_settings(self._spark) if user_settings is None else user_settings
+            self._settings = _Settings(user, all_settings(self._open()))
+            try:
+                yield
+            finally:
+                self._settings = None
+
+    @contextmanager
     def configured(
         self, context: NameContext | None, settings: Mapping[str, str]
     ) -> Iterator[tuple[SparkSession, frozenset[tuple[str, str]]]]:
         """The second session with the user's SQL settings, some of them replaced, and a current namespace."""
-        with self._lock:
+        with self.held():
             session = self._open()
             state = self._apply_settings(session, settings)
             if context is not None:
                 with convert_spark_errors(SourceText.unchanged(context.use_statement)):
-                    session.sql(context.use_statement)
+                    _use(session, context)
             yield session, state
 
     def default_setting(self, key: str) -> str:
         """Return Spark's default of a setting, whatever the session has."""
         with self._lock:
             session = self._open()
-            session.conf.unset(key)  # `configured` sets it again
+            if self._settings is None or self._settings.helper.pop(key, None) is not None:
+                session.conf.unset(key)  # `configured` sets it again
             return session_setting(session, key)
 
     def retain(self, names: set[str]) -> None:
@@ -142,19 +173,32 @@ class HelperSession:
 
     def _apply_settings(self, session: SparkSession, settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
         """Apply recorded settings, with Spark's defaults for those not recorded; or the user's if none are recorded."""
-        target = {key: value for key, value in all_settings(self._spark).items() if key.startswith("spark.sql.")}
+        assert self._settings is not None
+        target = {key: value for key, value in self._settings.user.items() if key.startswith("spark.sql.")}
         if settings:
             target = {key: value for key, value in target.items() if key in RECORDED or not can_change_results(key)}
         # The texts analyzed here are those of views, whose meaning must not depend on the session.
         target.update({key: "false" for key in TEXT_SETTINGS if key == SUBSTITUTE or key in target})
         target.update(settings)
         target.pop(STORE_PLAN, None)
-        current = {key: value for key, value in all_settings(session).items() if key.startswith("spark.sql.")}
-        for key in current.keys() - target.keys():
+        current = self._settings.helper
+        for key in [key for key in current if key.startswith("spark.sql.") and key not in target]:
             if session.conf.isModifiable(key):
                 session.conf.unset(key)
+                del current[key]
         for key, value in target.items():
             if current.get(key) != value:
                 with convert_spark_errors(SourceText.unchanged(f"SET {key}={value}")):
                     session.conf.set(key, value)
+                current[key] = value
         return frozenset(target.items())
+
+
+def _use(session: SparkSession, context: NameContext) -> None:
+    """Make a namespace the current one of a session."""
+    names = session.catalog
+    # Spark takes about 5 ms for USE (4.1.4), also if it changes nothing. A name that needs quotes is not compared.
+    current = (names.currentCatalog(), names.currentDatabase())
+    is_plain = all(part.isidentifier() for part in context.namespace)
+    if not is_plain or current != (context.catalog, ".".join(context.namespace)):
+        session.sql(context.use_statement)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.spark.metastore_catalogs import check_metastore_catalog
-from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions
+from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions, temporary_views_among
 from hive_views.sql.text.quoting import quote_name
 
 if TYPE_CHECKING:
@@ -153,12 +153,7 @@ class NameResolver:
 
     def is_temporary(self, name: str) -> bool:
         """Return whether the session has a temporary view of that name."""
-        return any(view.lower() == name.lower() for view in self.temporary_views())
-
-    def temporary_views(self) -> tuple[str, ...]:
-        """Return the temporary views of the session, without the global ones."""
-        rows = self.spark.sql(f"SHOW VIEWS IN {GLOBAL_TEMP}").collect()
-        return tuple(row.viewName for row in rows if not row.namespace)
+        return bool(temporary_views_among(self.spark, (name,)))
 
     def setting(self, key: str) -> str:
         """Return a setting of the session, or its default; empty if it has none."""

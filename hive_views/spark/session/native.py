@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hive_views.dependencies.table_findings import spark_findings
@@ -41,6 +42,8 @@ from hive_views.sql.parsing.parser_settings import find_doubled_quote, reads_dou
 from hive_views.sql.text.file_names import FILE_NAME
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from hive_views.catalog.views import HiveView
     from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
@@ -50,12 +53,23 @@ _SUMMARY_PREFIX = "hive-views."
 _WINDOW = re.compile(r"\bwindow\b", re.IGNORECASE)
 
 
+class SessionSettings:
+    """The settings of the user's session that can change results: read once for a statement, when they are needed."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    @cached_property
+    def captured(self) -> Mapping[str, str]:
+        """Those that were set, ANSI mode and time zone."""
+        return captured_settings(self._spark, can_change_results)
+
+
 class NativeReads:
     """Decides whether Spark reads a view according to its definition."""
 
     def __init__(self, services: SessionServices, reads: StatementReads) -> None:
         self._spark = services.spark
-        self._catalog = services.catalog
         self._names = services.names
         self._helper = services.helper
         self._plans = services.plans
@@ -70,21 +84,31 @@ class NativeReads:
             is_current = all(self._names.loads_tables(table.parts[0]) for table in tables)
             if is_current and self._plans.lacks_property(statement, METADATA):
                 relations = tuple(relation for relation in relations if relation.is_view)
-        return any(self._may_be_replaced(*item) for item in self._reads.find(relations))
+        session = SessionSettings(self._spark)
+        return any(self._may_be_replaced(*item, session) for item in self._reads.find(relations))
 
-    def _may_be_replaced(self, relation: AnalyzedRelation, resolved: ResolvedName, row: Row) -> bool:
+    def _may_be_replaced(
+        self, relation: AnalyzedRelation, resolved: ResolvedName, row: Row, session: SessionSettings
+    ) -> bool:
         """Return whether an object in an analyzed statement is one that this class may replace."""
         if row.kind is RowKind.ICEBERG_TABLE:
             return METADATA in row.parameters
         if row.kind is not RowKind.ICEBERG_VIEW:
             return False
-        view = self._catalog.load_view(resolved.name.identifier)
-        return is_materialized(view.metadata) or self._is_misread(relation, resolved)
+        view = self._reads.view(row)
+        if is_materialized(view.metadata):
+            return True
+        # `Replacer` has decided about the views in the definition of an own view.
+        return not is_own_view(relation.reader) and self._is_misread(relation, resolved, view, session)
 
     def check_relations(self, relations: tuple[AnalyzedRelation, ...]) -> None:
         """Reject a statement that still reads a view that Spark does not read according to its definition."""
-        for relation, resolved, row in self._reads.find(relation for relation in relations if relation.is_view):
-            if row.kind is RowKind.ICEBERG_VIEW and self._is_misread(relation, resolved):
+        views = (relation for relation in relations if relation.is_view and not is_own_view(relation.reader))
+        session = SessionSettings(self._spark)
+        for relation, resolved, row in self._reads.find(views):
+            if row.kind is not RowKind.ICEBERG_VIEW:
+                continue
+            if self._is_misread(relation, resolved, self._reads.view(row), session):
                 raise SqlError(
                     f"This statement reads {resolved.name}, a view that Spark by itself would read incorrectly, "
                     "through IDENTIFIER(…), a function, or a view of another kind. Name the view in the statement "
@@ -100,17 +124,17 @@ class NativeReads:
                 message = f"Spark returns other rows than Hive for this statement: {finding.construct}"
                 warnings.warn(message, UnreadableTableWarning, stacklevel=4)
 
-    def _is_misread(self, relation: AnalyzedRelation, resolved: ResolvedName) -> bool:
+    def _is_misread(
+        self, relation: AnalyzedRelation, resolved: ResolvedName, view: HiveView, session: SessionSettings
+    ) -> bool:
         """Return whether Spark by itself does not read a view according to its definition."""
-        if is_own_view(relation.reader):
-            return False  # `Replacer` has decided about the views in its definition
-        view = self._catalog.load_view(resolved.name.identifier)
         version = view.current_version()
         try:
             text = self.spark_text(resolved.name, version)
         except TableReadError:
             return True
-        return not self.is_read_natively(resolved, view, version, text, self._reads.settings_of(relation.reader))
+        reader_settings = self._reads.settings_of(relation.reader)
+        return not self.is_read_natively(resolved, view, version, text, session, reader_settings)
 
     def spark_text(self, name: ViewName, version: ViewVersion) -> str:
         """Return the text of a version that Spark runs."""
@@ -135,6 +159,7 @@ class NativeReads:
         view: HiveView,
         version: ViewVersion,
         definition: str,
+        session: SessionSettings,
         enclosing_settings: Mapping[str, str] | None = None,
     ) -> bool:
         """Return whether Spark reads the current version of a view according to its definition.
@@ -155,7 +180,7 @@ class NativeReads:
             if not settings:  # then they are those of the reader, but for the ANSI mode
                 has_settings = self.settings_of(version, enclosing_settings or {}) == (enclosing_settings or {})
             else:
-                has_settings = self._has_settings(settings, enclosing_settings)
+                has_settings = self._has_settings(settings, session, enclosing_settings)
             return has_settings and self._names.is_catalog(resolved.catalog)
         # The session catalog, also Iceberg's SparkSessionCatalog (1.11), reads the row's text, in the ANSI mode of the
         # row (off without one) and the default time zone; names without a catalog mean the session's current one,
@@ -178,11 +203,13 @@ class NativeReads:
             return enclosing
         return {**(enclosing or captured_settings(self._spark, can_change_results)), ANSI: mode}
 
-    def _has_settings(self, settings: Mapping[str, str], enclosing: Mapping[str, str] | None) -> bool:
+    def _has_settings(
+        self, settings: Mapping[str, str], session: SessionSettings, enclosing: Mapping[str, str] | None
+    ) -> bool:
         """Whether the reader has the recorded settings of a view, and Spark's defaults for those that it lacks."""
         if enclosing:
             return not differing_settings(settings, enclosing)
-        relevant = settings.keys() | captured_settings(self._spark, can_change_results).keys() - {*RECORDED}
+        relevant = settings.keys() | session.captured.keys() - {*RECORDED}
         return all(
             key in settings and is_same_setting(key, settings[key], self._names.setting(key)) for key in relevant
         )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from hive_views.errors import SqlError
 from hive_views.spark.java_features import Feature, can_use
@@ -41,6 +42,8 @@ _NAME_PART = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 """A part of an alias, which Spark quotes unless it consists of letters, digits and underscores."""
 _ATTRIBUTE = re.compile(r"(\w+)#\d+")
 """A column of a plan, with its id."""
+_ATTRIBUTE_ID = re.compile(r"#(\d+)L?(?:-T\d+ms)?\Z")
+"""The id at the end of a printed column; L marks BIGINT, and T the delay of a watermark."""
 _CASTS = re.compile(r"\[(cast\(|\.\.\. \d+ more fields)")
 """The beginning of the column list of a view of Iceberg's catalog, or of any column list if the setting
 `spark.sql.debug.maxToStringFields` is 0."""
@@ -358,8 +361,17 @@ class AnalyzedQuery:
             reader.read(json.loads(plan.toJSON()))
         except spark_exceptions() + _UNREADABLE:
             return cls(columns)
-        ids = [attribute.exprId().id() for attribute in scala_list(plan.output())]
+        ids = _output_ids(plan)
+        if len(ids) != len(columns.fields):
+            return cls(columns)
         return cls(columns, tuple(reader.relations), tuple(reader.sources_of(item) for item in ids))
+
+
+def _output_ids(plan: Any) -> list[int]:
+    """Return the ids of the columns of a classic session's plan, in one call and not in two for each column."""
+    separator = uuid4().hex
+    printed = str(plan.output().mkString(separator))
+    return [int(match[1]) for part in printed.split(separator) if (match := _ATTRIBUTE_ID.search(part))]
 
 
 def check_equal(typed: AnalyzedQuery, expanded: AnalyzedQuery) -> None:

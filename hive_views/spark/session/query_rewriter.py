@@ -8,16 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hive_views.errors import HiveViewsError, SqlError
+from hive_views.metastore.queries import RowCache
 from hive_views.metastore.rows.row import RowKind
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.names import NameContext
-from hive_views.spark.session.native import NativeReads
+from hive_views.spark.session.native import NativeReads, SessionSettings
 from hive_views.spark.session.plans import AnalyzedStatement, filters_by_name
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.replacement import Enclosing, PreparedStatement, Replacer
 from hive_views.spark.session.source_text import RewrittenText, SourceText, ViewErrorLocation
 from hive_views.spark.session.substitution import Substitution
 from hive_views.spark.session.table_reads import (
+    TableRead,
     TableReadError,
     blank_explain,
     called_functions,
@@ -52,6 +54,7 @@ class QueryRewriter:
     """Prepares statements that read views."""
 
     def __init__(self, services: SessionServices) -> None:
+        self._spark = services.spark
         self._catalog = services.catalog
         self._names = services.names
         self._helper = services.helper
@@ -104,7 +107,7 @@ class QueryRewriter:
         relations = () if analyzed is None else analyzed.relations
         self._materialized.filters = filters_by_name(relations, self.reads.name_of)
         with self._materialized.checked() as stale_rows:
-            prepared = self._replacer.replace(text, reads, self._names.current() if reads else None, Enclosing())
+            prepared = self._replacer.replace(text, reads, self._names.current() if reads else None, self.enclosing())
         if prepared.views and is_function(text, is_permanent=True):
             [name, *_] = prepared.views.values()
             raise SqlError(f"{name} is a view that Spark by itself would read incorrectly: {_FUNCTION_ADVICE}")
@@ -145,6 +148,7 @@ class QueryRewriter:
     def check_unparsed(self, text: str, reason: str) -> None:
         """Reject a statement that is passed to Spark unparsed if a view in it would have to be replaced."""
         context: NameContext | None = None
+        enclosing = self.enclosing()
         for read in possible_table_reads(text):
             position = line_and_column(text, read.start)
             if not read.parts:
@@ -153,7 +157,7 @@ class QueryRewriter:
                 raise SqlError(message, line=position[0], column=position[1])
             context = context or self._names.current()
             try:
-                replacement = self._replacer.replacement(text, read, context, Enclosing(), is_parsed=False)
+                replacement = self._replacer.replacement(text, read, context, enclosing, is_parsed=False)
             except TableReadError as error:
                 problem = error.reason
             except HiveViewsError as error:
@@ -186,21 +190,27 @@ class QueryRewriter:
             error.point_at(*position)
             raise
 
+    def enclosing(self, settings: Mapping[str, str] | None = None, rows: RowCache | None = None) -> Enclosing:
+        """Return what encloses a statement's text, which is analyzed under some settings; None for the session's.
+
+        `rows` are those that were read already for the statement.
+        """
+        session = SessionSettings(self._spark)
+        return Enclosing(rows or RowCache(self._catalog.store), session, settings=settings or {})
+
     def prepare_definition(
         self,
         text: str,
+        reads: tuple[TableRead, ...],
         context: NameContext,
+        enclosing: Enclosing,
         typed: tuple[str, int] | None = None,
         view: str | None = None,
-        settings: Mapping[str, str] | None = None,
     ) -> PreparedStatement:
         """Return a query that will be a view's definition, prepared as by `prepare`; it cannot read temporary views.
 
-        `typed` is the statement that contains the query, and the query's offset in it; `settings` are those under which
-        it is analyzed, None for the session's.
+        `typed` is the statement that contains the query, and the query's offset in it.
         """
-        reads = self.reads.reads_of_definition(text, settings)
-        enclosing = Enclosing((), settings or {})
         with self._materialized.analyzing():
             return self._replacer.replace(text, reads, context, enclosing, is_definition=True, view=view, typed=typed)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from hive_views.catalog.views import HiveView
 from hive_views.identifiers import ViewName
 from hive_views.legacy_import.readers.detection import read_view
-from hive_views.metastore.queries import RowCache
+from hive_views.metastore.queries import RowCache, load_view
 from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.session.names import NameContext, ResolvedName
 from hive_views.spark.session.plans import AnalyzedRelation
@@ -92,18 +93,18 @@ class StatementReads:
         with configured as (session, _), convert_spark_errors(SourceText.unchanged(text)):
             return table_reads(text, lambda part: self._plans.parsed(part, session))
 
-    def definition_context(self, text: str, database: str) -> NameContext:
-        """Return the Spark catalog in which a definition over this metastore's tables is analyzed.
+    def definition_context(self, reads: Iterable[TableRead], database: str, rows: RowCache) -> NameContext:
+        """Return the Spark catalog in which a definition with these reads of this metastore's tables is analyzed.
 
         It is the session catalog if the definition reads anything but Iceberg tables and views over Iceberg tables.
         """
         uses_session_catalog = not self._names.has_iceberg_catalog
-        for read in self.reads_of_definition(text):
+        for read in reads:
             parts = read.parts[-2:] if len(read.parts) > 1 else (database, *read.parts)
             name = ViewName.parse(parts)
-            row = self.row(name)
+            row = rows.get(name)
             if row is not None and row.kind is RowKind.ICEBERG_VIEW:
-                version = self._catalog.load_view(name.identifier).current_version()
+                version = self.view(row).current_version()
                 view_context = self.context_of(version, name, self._names.current().catalog)
                 uses_session_catalog = uses_session_catalog or view_context.catalog == SESSION_CATALOG
             elif row is not None and row.kind is not RowKind.ICEBERG_TABLE:
@@ -113,6 +114,11 @@ class StatementReads:
     def row(self, name: ViewName) -> Row | None:
         """Return the row of an object; None if there is none."""
         return self._catalog.store.get_row(name)
+
+    def view(self, row: Row) -> HiveView:
+        """Load the view of a row that was read for the same statement."""
+        store = self._catalog.store
+        return HiveView(load_view(store, row.name, row), store)
 
     def is_temporary(self, parts: tuple[str, ...]) -> bool:
         """Return whether a name is that of a temporary view."""

@@ -22,7 +22,7 @@ from hive_views.errors import (
 )
 from hive_views.identifiers import ViewName
 from hive_views.materialized.loading import is_materialized
-from hive_views.metastore.rows.row import RowKind
+from hive_views.metastore.rows.row import Row, RowKind
 from hive_views.spark.analyzer import iceberg_schema
 from hive_views.spark.session.materialized_reads import MaterializedReader
 from hive_views.spark.session.metadata_tables import (
@@ -33,7 +33,7 @@ from hive_views.spark.session.metadata_tables import (
     refreshes_table,
 )
 from hive_views.spark.session.names import NameContext, ResolvedName
-from hive_views.spark.session.native import NativeReads, has_other_definition
+from hive_views.spark.session.native import NativeReads, SessionSettings, has_other_definition
 from hive_views.spark.session.reads import StatementReads
 from hive_views.spark.session.source_text import RewrittenText, SourceText, convert_spark_errors
 from hive_views.spark.session.table_reads import (
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.session.services import SessionServices
     from hive_views.spec.metadata import ViewVersion
 
@@ -94,8 +95,12 @@ class TableReplacement:
 
 @dataclass(frozen=True)
 class Enclosing:
-    """The views whose definitions enclose a text; none for a statement."""
+    """The views whose definitions enclose a text, none for a statement, and what was read for that statement."""
 
+    rows: RowCache
+    """The rows of the tables and views in the texts."""
+    session: SessionSettings
+    """The settings of the user's session."""
     views: tuple[ViewName, ...] = ()
     """Their names, the outermost first."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +108,7 @@ class Enclosing:
 
     def within(self, name: ViewName, settings: Mapping[str, str]) -> Enclosing:
         """These views and a view that the innermost of them reads."""
-        return Enclosing((*self.views, name), settings)
+        return Enclosing(self.rows, self.session, (*self.views, name), settings)
 
 
 class Replacer:
@@ -172,7 +177,7 @@ class Replacer:
         """What replaces a table or view; None if Spark reads it correctly."""
         parts = read.parts
         resolved = self._names.resolve(parts, context)
-        row = None if resolved is None else self._reads.row(resolved.name)
+        row = None if resolved is None else enclosing.rows.get(resolved.name)
         if resolved is not None and row is not None:
             is_materialized_table = row.kind is RowKind.ICEBERG_TABLE and METADATA in row.parameters
             if is_materialized_table and self._names.has_iceberg_catalog and is_parsed:
@@ -181,7 +186,7 @@ class Replacer:
                 return self._replace_other(resolved, row.kind, is_definition=is_definition)
             if not is_definition and self._reads.is_temporary(parts):
                 return None
-            replacement = self._replace_view(text, read, resolved, enclosing)
+            replacement = self._replace_view(text, read, resolved, row, enclosing)
             if replacement is None and is_definition and self._names.is_iceberg_catalog(resolved.catalog):
                 # Iceberg resolves an unqualified view in the reading session's current catalog, not in the one that
                 # was current for the definition (its ResolveViews, 1.11).
@@ -269,12 +274,12 @@ class Replacer:
         )
 
     def _replace_view(
-        self, text: str, read: TableRead, resolved: ResolvedName, enclosing: Enclosing
+        self, text: str, read: TableRead, resolved: ResolvedName, row: Row, enclosing: Enclosing
     ) -> TableReplacement | None:
         name = resolved.name
         if name in enclosing.views:
             raise CyclicViewError(str(name), [str(view_name) for view_name in (*enclosing.views, name)])
-        view = self._catalog.load_view(name.identifier)
+        view = self._reads.view(row)
         time_travel = read.time_travel
         stored: str | None = None
         if time_travel is not None:
@@ -289,7 +294,7 @@ class Replacer:
         )
         definition = self._native.spark_text(name, version)
         is_native = time_travel is None and self._native.is_read_natively(
-            resolved, view, version, definition, enclosing.settings
+            resolved, view, version, definition, enclosing.session, enclosing.settings
         )
         settings = self._native.settings_of(version, enclosing.settings)
         try:

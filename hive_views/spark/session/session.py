@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamReader
 
     from hive_views.catalog.catalog import HiveViewCatalog
+    from hive_views.metastore.queries import RowCache
     from hive_views.spark.analyzer import SparkAnalyzer
     from hive_views.spark.session.materialized_reads import Note
 
@@ -150,13 +151,13 @@ class ViewSession:
             query: The query as typed, in Spark SQL.
             database: The database of its unqualified names.
         """
-        analyze = self._statements.definitions.query_analyzer(query, database)
+        analyzer = self._statements.definitions.query_analyzer(query, database)
 
-        def analyze_quietly(expanded: str) -> Schema:
+        def analyze_quietly(expanded: str, rows: RowCache | None) -> Schema:
             with errors_not_logged():
-                return analyze(expanded)
+                return analyzer.analyze(expanded, rows)
 
-        return replace(analyze, analyze=analyze_quietly)
+        return replace(analyzer, analyze=analyze_quietly)
 
     def table(self, name: str) -> DataFrame:
         """Return the rows of a table or view, as `SELECT * FROM` its name.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hive_views.catalog.statements import Result, describe, execute_statement, is_about_materialized, locate_error
 from hive_views.errors import HiveViewsError, SqlError
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.session.definitions import DefinitionAnalyzer
+from hive_views.spark.sessions import all_settings, temporary_views
 from hive_views.sql.parsing import statements as ddl
 from hive_views.sql.parsing.ddl import Cursor, parse_statement
 from hive_views.sql.parsing.statement_targets import find_targets
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
     from hive_views.dependencies.view_query import Analyzer
     from hive_views.identifiers import ViewName
     from hive_views.materialized.refresh.request import Engine
+    from hive_views.spark.analyzer import SparkAnalyzer
+    from hive_views.spark.session.definitions import Defining
     from hive_views.spark.session.guard import StatementGuard
+    from hive_views.spark.session.names import NameContext
     from hive_views.spark.session.query_rewriter import QueryRewriter
     from hive_views.spark.session.services import SessionServices
 
@@ -73,9 +78,8 @@ class StatementRunner:
         except SqlError:
             return None
         result = self._execute(ddl.ShowViews(text, Dialect.SPARK, database=parts[1], pattern=pattern))
-        temporary_views = self._names.temporary_views() if pattern is None else ()
         rows = [(database, name, False) for database, name in result.rows]
-        rows += [("", name, True) for name in temporary_views]
+        rows += [("", name, True) for name in (temporary_views(self._spark) if pattern is None else ())]
         frame: DataFrame = self._spark.createDataFrame(rows, "namespace STRING, viewName STRING, isTemporary BOOLEAN")
         return frame
 
@@ -96,9 +100,9 @@ class StatementRunner:
                 raise
             return None
 
-    def _qualified(self, statement: Any) -> Any:
+    def _qualified(self, statement: Any, current: NameContext | None = None) -> Any:
         """Return the statement with its name qualified; None if the name is not on the catalog's metastore."""
-        resolved = self._names.resolve(statement.name.parts, self._names.current())
+        resolved = self._names.resolve(statement.name.parts, current or self._names.current())
         if resolved is None:
             return None
         return replace(statement, name=ddl.ObjectName(resolved.name.identifier, statement.name.start))
@@ -113,8 +117,8 @@ class StatementRunner:
     def _find_view(self, name: ddl.ObjectName) -> ViewName | None:
         return self._guard.find_view(name.parts)
 
-    def _current_database(self) -> str:
-        current = self._names.current()
+    def _database(self, current: NameContext) -> str:
+        """Return the database of unqualified names; `default` if the current catalog is on another metastore."""
         is_ours = self._names.is_on_metastore(current.catalog) and len(current.namespace) == 1
         return current.namespace[0] if is_ours else "default"
 
@@ -123,10 +127,11 @@ class StatementRunner:
         statement: Any,
         analyzer: Analyzer | None = None,
         *,
+        current: NameContext | None = None,
         summary: Mapping[str, str] | None = None,
         engine: Engine | None = None,
     ) -> Result:
-        database = self._current_database()
+        database = self._database(current or self._names.current())
         return execute_statement(
             self._catalog, statement, database=database, analyzer=analyzer, summary=summary, engine=engine
         )
@@ -136,19 +141,27 @@ class StatementRunner:
     def _define(self, statement: ddl.CreateView | ddl.AlterViewAs) -> DataFrame | None:
         if isinstance(statement, ddl.CreateView) and statement.temporary:
             return None
-        qualified = self._qualified(statement)
+        current = self._names.current()
+        qualified = self._qualified(statement, current)
         if qualified is None or (isinstance(statement, ddl.AlterViewAs) and not self._find_view(statement.name)):
             return None
-        self.definitions.check(statement, self._names.current())
-        analyzer = self.definitions.analyzer(statement, self._current_database())
-        self._execute(qualified, analyzer, summary=self.definitions.session_settings())
-        return self._no_columns()
+        settings = all_settings(self._spark)
+        analyzer = self._analyzer(statement, current, settings)
+        self._execute(qualified, analyzer, current=current, summary=self.definitions.recorded_settings(settings))
+        return self._no_columns
+
+    def _analyzer(
+        self, statement: Defining, current: NameContext, settings: Mapping[str, str] | None = None
+    ) -> SparkAnalyzer:
+        """Return the analyzer of a statement's definition; rejects one that depends on the user's session."""
+        reads = self.definitions.checked_reads(statement, current)
+        return self.definitions.analyzer(statement, reads, self._database(current), settings)
 
     def _recompile(self, statement: ddl.AlterViewRecompile) -> DataFrame:
         qualified = self._qualified_or_error(statement)
         view = self._find_view(statement.name)
         self._execute(qualified, self.definitions.recompiler(view) if view is not None else None)
-        return self._no_columns()
+        return self._no_columns
 
     def _change(self, statement: Any) -> DataFrame | None:
         if self._find_view(statement.name) is None:
@@ -167,7 +180,7 @@ class StatementRunner:
             raise error_at(statement.text, statement.new_name.start, reason, str(statement.new_name))
         renamed = replace(statement, new_name=ddl.ObjectName(parts[-2:], statement.new_name.start))
         self._execute(self._qualified(renamed))
-        return self._no_columns()
+        return self._no_columns
 
     def _drop(self, statement: ddl.Drop) -> DataFrame | None:
         view = self._find_view(statement.name)
@@ -200,17 +213,16 @@ class StatementRunner:
         return self._text_frame(_DESCRIBE_COLUMNS, rows)
 
     def _run_materialized(self, statement: Any) -> DataFrame:
-        analyzer: Analyzer | None = None
-        if isinstance(statement, (ddl.CreateMaterializedView, ddl.AlterViewAs)):
-            self.definitions.check(statement, self._names.current())
-            analyzer = self.definitions.analyzer(statement, self._current_database())
+        is_definition = isinstance(statement, (ddl.CreateMaterializedView, ddl.AlterViewAs))
+        analyzer = self._analyzer(statement, self._names.current()) if is_definition else None
         qualified = self._qualified_or_error(statement) if hasattr(statement, "name") else statement
         return self._result_frame(self._execute(qualified, analyzer, engine=SparkEngine(self._spark, self._catalog)))
 
     # -- Results -------------------------------------------------------------------------------------------------------
 
+    @cached_property
     def _no_columns(self) -> DataFrame:
-        """Return the result of a statement that returns nothing: no rows and no columns."""
+        """The result of a statement that returns nothing: no rows and no columns."""
         return self._spark.sql("SELECT 1 WHERE false").select()
 
     def _text_frame(self, columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> DataFrame:
@@ -219,7 +231,7 @@ class StatementRunner:
         return frame
 
     def _result_frame(self, result: Result) -> DataFrame:
-        return self._text_frame(result.columns, result.rows) if result.columns else self._no_columns()
+        return self._text_frame(result.columns, result.rows) if result.columns else self._no_columns
 
 
 _HANDLERS: dict[type[ddl.Statement], Callable[[StatementRunner, Any], DataFrame | None]] = {

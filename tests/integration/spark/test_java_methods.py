@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from hive_views import HiveViewCatalog
@@ -13,7 +14,8 @@ from hive_views.errors import SqlError
 from hive_views.spark import ViewSession
 from hive_views.spark.java_features import METHODS, Feature, can_use, has_methods
 from hive_views.spark.jvm import CONSTRUCTOR, JavaMethod, missing_methods, static_method
-from hive_views.spark.sessions import all_settings
+from hive_views.spark.sessions import all_settings, captured_settings, temporary_views_among
+from hive_views.spec.session_settings import OF_APPLICATION, RECORDED
 from tests.integration.spark.spark_versions import HAS_ICEBERG, LINE, needs_iceberg
 
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
@@ -125,9 +127,43 @@ def test_lacking_methods_are_named_once(spark: SparkSession, caplog: pytest.LogC
 
 
 def test_settings_are_read_one_by_one_without_the_methods(spark: SparkSession) -> None:
-    own = session_without(spark, "com.fasterxml.jackson.databind.ObjectMapper")
+    own = session_without(spark, "org.apache.spark.sql.RuntimeConfig")
     assert not can_use(own, Feature.SETTINGS)
     assert all_settings(own) == all_settings(spark.newSession())
+
+
+@pytest.mark.each_spark
+@pytest.mark.parametrize("lacking", ["", "org.apache.spark.sql.catalyst.catalog.SessionCatalog"])
+def test_temporary_views_are_those_that_spark_finds(spark: SparkSession, lacking: str) -> None:
+    """Spark compares names that were stored under one setting with names that are looked up under another one."""
+    own = session_without(spark, lacking) if lacking else spark.newSession()
+    assert can_use(own, Feature.TEMPORARY_VIEWS) is (lacking == "")
+    names = ("low", "LOW", "Mixed", "mixed", "`low`", "a.b", "none")
+    for is_case_sensitive, created in (("false", "LOW"), ("true", "Mixed")):
+        own.conf.set("spark.sql.caseSensitive", is_case_sensitive)
+        own.sql(f"CREATE TEMPORARY VIEW {created} AS SELECT 1 AS one")
+    for is_case_sensitive, expected in (("false", {"low", "LOW"}), ("true", {"low", "Mixed"})):
+        own.conf.set("spark.sql.caseSensitive", is_case_sensitive)
+        assert temporary_views_among(own, names) == expected
+        assert expected == {name for name in names if "`" not in name and reads(own, f"SELECT * FROM `{name}`")}
+
+
+def reads(session: SparkSession, query: str) -> bool:
+    try:
+        session.sql(query)
+    except AnalysisException:
+        return False
+    return True
+
+
+@pytest.mark.each_spark
+def test_settings_that_are_captured_are_those_that_spark_can_modify(spark: SparkSession) -> None:
+    """No session asks for the settings of the application, which none can modify."""
+    settings = all_settings(spark)
+    assert any(key.startswith(OF_APPLICATION) for key in settings)
+    modifiable = {key: value for key, value in settings.items() if spark.conf.isModifiable(key)}
+    always = {key: spark.conf.get(key) for key in RECORDED}
+    assert captured_settings(spark, lambda _: True) == {**modifiable, **always}
 
 
 @pytest.mark.each_spark
