@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -113,19 +114,30 @@ def _with_unique_names(context: ResolutionContext, scope: Scope, alias: str) -> 
 
 
 def _only_lists_columns(context: ResolutionContext, scope: Scope) -> bool:
-    """Return whether no clause of the outermost query can name a column of its SELECT list."""
+    """Return whether no clause of the outermost query names one of several columns of its SELECT list."""
     query: exp.Expr = context.query.tree
+    counts = Counter(scope.names[column][1] for column in scope.columns)
+    repeated = {name for name, count in counts.items() if count > 1}
     while isinstance(query, exp.SetOperation) and not any(query.args.get(name) for name in _NAMING_CLAUSES):
         query = query.this
     if type(query) is not exp.Select or context.text.pipe_markers or context.text.pipe_stars:
         return False
-    if any(query.args.get(name) for name in _NAMING_CLAUSES) or query.find(exp.Pivot) is not None:
+    clauses = [clause for name in _NAMING_CLAUSES if (clause := query.args.get(name)) is not None]
+    if query.find(exp.Pivot) is not None or (clauses and query.args.get("distinct") is not None):
+        return False
+    has_aliases = context.dialect.has_lateral_aliases  # Spark finds a name with a table in FROM
+    if clauses and not (has_aliases and all(_names_none_of(clause, repeated) for clause in clauses)):
         return False
     # A function that produces several columns has one list of names.
     items = [
         item for item in map(context.bound.select_items.get, scope.columns) if item is not None and not is_star(item)
     ]
     return len({id(item) for item in items}) == len(items)
+
+
+def _names_none_of(clause: exp.Expr, repeated: Container[str]) -> bool:
+    """Return whether a clause names no column of some names without its table."""
+    return not any(column.name.lower() in repeated and not column.table for column in clause.find_all(exp.Column))
 
 
 def _write_names(context: ResolutionContext) -> None:
