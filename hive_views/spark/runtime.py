@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""Java ends with an error once its compiled code is larger than the cache: 48 MB without the third option, which an import
-of 300 views fills (Spark 4.1.4, Java 17). The others start Spark faster."""
+"""Java ends with an error once its compiled code is larger than its cache: 48 MB without the third option, which an
+import of 300 views fills (Spark 4.1.4, Java 17). The others start Spark faster."""
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 """The logging configuration; without it, Spark prints a dozen lines before it reads `spark.log.level`."""
 
