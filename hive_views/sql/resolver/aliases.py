@@ -67,6 +67,8 @@ def rename_columns(context: ResolutionContext, scope: Scope, alias: str, alias_n
             _rename_output_column(context, column, written)
     note_new_names(context, result, identifiers)
     result.repeated = repeated_names(context, result)
+    if not identifiers:
+        result.repeated |= {(alias, name) for _, name in scope.repeated}  # those of a set operation
     return result
 
 

@@ -35,7 +35,9 @@ _PLACES: dict[type[exp.Expr], str] = {
 
 _REFUSED = {
     "aggregate": frozenset({"WHERE", "GROUP BY", "ON", "LATERAL VIEW", "VALUES"}),
-    "window function": frozenset({"WHERE", "HAVING", "GROUP BY", "ON", "LATERAL VIEW", "VALUES"}),
+    "window function": frozenset(
+        {"WHERE", "HAVING", "GROUP BY", "ON", "LATERAL VIEW", "VALUES", "ORDER BY", "SORT BY"}
+    ),
     "generator": frozenset({"WHERE", "HAVING", "GROUP BY", "ON", "ORDER BY", "SORT BY", "VALUES"}),
 }
 """The clauses in which Spark refuses a kind of function."""
@@ -100,23 +102,27 @@ def _reason_of_clauses(name: str, node: exp.Expr, window: exp.Window | None) -> 
         return f"{name}() needs OVER (…)" if name in SPARK_WINDOW_FUNCTIONS else None
     if not is_aggregate and name not in SPARK_WINDOW_FUNCTIONS:
         return f"{name}() is neither a window function nor an aggregate: leave OVER out"
+    if isinstance(parent, exp.Filter) and parent.this is node:
+        return f"Spark has no FILTER in front of OVER: write {name}(CASE WHEN … END)"
     if isinstance(node.this, exp.Distinct):
         return f"Spark has no window function {name}() with DISTINCT"
     named = window.args.get("alias")
-    if isinstance(named, exp.Identifier):
-        return _reason_of_name(node, named)
-    if name in SPARK_WINDOW_FUNCTIONS and window.args.get("order") is None:
+    definition = _definition_of(node, named) if isinstance(named, exp.Identifier) else window
+    if definition is None:
+        return f"There is no window {window.alias}: define it with WINDOW {window.alias} AS (…)"
+    # A window over another one has the order of that.
+    is_sorted = any(item.args.get("order") is not None for item in (window, definition))
+    is_over_other = definition is not window and isinstance(definition.args.get("alias"), exp.Identifier)
+    if name in SPARK_WINDOW_FUNCTIONS and not is_sorted and not is_over_other:
         return f"{name}() needs ORDER BY in OVER (…)"
     return None
 
 
-def _reason_of_name(node: exp.Expr, name: exp.Identifier) -> str | None:
-    """Return why Spark refuses the name of a window."""
+def _definition_of(node: exp.Expr, name: exp.Identifier) -> exp.Expr | None:
+    """Return the window that WINDOW defines for a name, which Spark compares with its upper and lower case."""
     select = node.find_ancestor(exp.Select)
     windows = select.args.get("windows") or () if select is not None else ()
-    if select is None or any(window.name.lower() == name.name.lower() for window in windows):
-        return None
-    return f"There is no window {name.name}: define it with WINDOW {name.name} AS (…)"
+    return next((window for window in windows if window.name == name.name), None)
 
 
 def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str | None:
@@ -124,7 +130,7 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
     child: exp.Expr = call.window or call.node
     parent = child.parent
     while parent is not None and not isinstance(parent, (exp.Query, exp.QueryTransform, exp.Pivot)):
-        place = _PLACES.get(type(parent))
+        place = None if isinstance(parent.parent, exp.Window) else _PLACES.get(type(parent))
         if isinstance(parent, exp.Join) and child is not parent.args.get("on"):
             return None  # a table function
         if place is not None:
@@ -141,7 +147,8 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
 
 def _is_aggregate(query: ParsedQuery, node: exp.Expr) -> bool:
     name = _name_of(query, node)
-    return name in SPARK_AGGREGATES and name not in _GROUPINGS and _window_of(node) is None
+    is_built_in = not (isinstance(node.parent, exp.Dot) and node.parent.expression is node)
+    return is_built_in and name in SPARK_AGGREGATES and name not in _GROUPINGS and _window_of(node) is None
 
 
 def _is_of_own_block(bound: BoundNames, node: exp.Expr) -> bool:

@@ -153,6 +153,7 @@ def _combine(context: ResolutionContext, left: Scope, right: Scope, node: exp.Ex
             type_source = None
         origins = (left_column,) if type(node) is exp.Except else (left_column, right_column)
         result.put("__u", name, ScopeColumn(left_column.internal, "__u", name, type_source, origins))
+    result.repeated = left.repeated
     return result
 
 

@@ -35,13 +35,14 @@ def refused_queries(query: ParsedQuery, bound: BoundNames) -> Iterator[Refused]:
 def _unselected(bound: BoundNames, select: exp.Select) -> Iterator[Refused]:
     """Yield the columns by which a SELECT DISTINCT is sorted and that it does not select."""
     source, output = bound.blocks[id(select)]
+    found = source.names if source.merged is None else {source.column_of(entry) for entry in source.merged.visible}
     selected = {column.origins[0] for column in output.columns if column.origins and _is_passed_on(bound, column)}
     for name in _SORTS:
         stack = [clause] if isinstance(clause := select.args.get(name), exp.Expr) else []
         while stack:
             node = stack.pop()
             column = bound.bindings.get(id(node)) if isinstance(node, exp.Column) else None
-            if column is not None and column in source.names and column not in selected:
+            if column is not None and column in found and column not in selected:
                 yield node, f"SELECT DISTINCT is sorted by {column.name}, which it does not select"
             stack += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
 

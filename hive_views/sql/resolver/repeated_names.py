@@ -44,9 +44,17 @@ def _is_same(context: ResolutionContext, first: ScopeColumn, second: ScopeColumn
             return False
         first_below, second_below = _passed_on(context, first), _passed_on(context, second)
         if first_below is None or second_below is None:
-            return False
+            # An element of a SELECT list can name an alias in front of it.
+            return _reaches(context, first, second) or _reaches(context, second, first)
         first, second = first_below, second_below
     return True
+
+
+def _reaches(context: ResolutionContext, column: ScopeColumn | None, new: ScopeColumn) -> bool:
+    """Return whether a column passes on a column that an element of a SELECT list computes."""
+    while column is not None and column is not new:
+        column = _passed_on(context, column)
+    return column is new
 
 
 def _passed_on(context: ResolutionContext, column: ScopeColumn) -> ScopeColumn | None:

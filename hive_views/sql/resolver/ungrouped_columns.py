@@ -143,6 +143,8 @@ class _Block:
         """Return the expressions in a node; of a window function, its arguments and what its window names."""
         if isinstance(node, (exp.Query, exp.QueryTransform, exp.Filter, exp.WithinGroup)):
             return []
+        if isinstance(node, exp.Dot):
+            return [node.this]  # behind it is a field, or the function of a database
         if type(node) is not exp.Window:
             return [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
         function = node.this

@@ -267,7 +267,7 @@ _OPERATORS = frozenset({*OPERATORS, *COMPARISONS, *_OF_TWO, *_OF_ONE, exp.Is, ex
 _EXAMINED = (*_CLAUSES, *_OPERATORS, exp.Cast, exp.TryCast)
 _SIMPLE = frozenset("vb1248fdpsxtTNIYZDV")
 """The codes of the types that have no other types in them."""
-_MERGED = _SIMPLE - {"v", "p"}
+_MERGED = _SIMPLE - {"v"}
 """The codes of the types with which a common type is in the table for each two; NULL has one with every type."""
 _INTERVALS = frozenset("IYZD")
 _CHOICES = {"coalesce": 0, "nvl": 0, "ifnull": 0, "if": 1, "iff": 1}

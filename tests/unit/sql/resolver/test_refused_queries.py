@@ -66,3 +66,5 @@ def test_having_without_group_by_can_be_a_filter() -> None:
 def test_functions_that_are_not_built_in_may_be_aggregates() -> None:
     assert reason("SELECT a, my_sum(b) AS s FROM o GROUP BY a") is None
     assert reason("SELECT a, d.my_sum(b) AS s FROM o GROUP BY a") is None
+    assert reason("SELECT d.max(a) AS m, b FROM o") is None
+    assert reason("SELECT s, d.max(max(a)) AS m FROM o GROUP BY s") is None
