@@ -45,6 +45,7 @@ from hive_views.sql.parsing.sqlglot_versions import (
 )
 from hive_views.sql.parsing.syntax_tree import function_token, is_never_call, start_offsets
 from hive_views.sql.text.dialects import Dialect
+from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.text.tokens import Text, sqlglot_dialect
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -122,6 +123,11 @@ class ParsedQuery:
             if 0 <= first < last == text.match.get(first + 1) and text.kinds[first + 1] is TokenType.L_PAREN:
                 return first
         return function_token(self.text, node)
+
+    def function_name(self, node: exp.Expr) -> str | None:
+        """Return the name of the function that a node calls, in lower case; None if it is not written as a call."""
+        token = self.function_token(node)
+        return None if token is None else unquote_identifier(self.text.raw(token)).lower()
 
 
 def parse_query(sql: str, dialect: Dialect, *, whole: str | None = None, offset: int = 0) -> ParsedQuery:

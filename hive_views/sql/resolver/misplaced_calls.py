@@ -19,7 +19,6 @@ from hive_views.sql.engines.builtin_functions import (
 )
 from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.resolver.context import BoundNames
-from hive_views.sql.text.quoting import unquote_identifier
 
 _PLACES: dict[type[exp.Expr], str] = {
     exp.Where: "WHERE",
@@ -49,7 +48,7 @@ Misplaced = tuple[exp.Expr, str]
 def misplaced_calls(query: ParsedQuery, bound: BoundNames) -> Iterator[Misplaced]:
     """Yield the calls of a resolved Spark query that Spark refuses where they are."""
     for node in query.nodes_of(exp.Func):
-        name = _name_of(query, node)
+        name = query.function_name(node)
         if name is None or name not in SPARK_FUNCTIONS or isinstance(node.parent, exp.Dot):
             continue
         window = _window_of(node)
@@ -68,11 +67,6 @@ class _Call:
     kind: str
     node: exp.Expr
     window: exp.Window | None
-
-
-def _name_of(query: ParsedQuery, node: exp.Expr) -> str | None:
-    token = query.function_token(node) if isinstance(node, exp.Func) else None
-    return None if token is None else unquote_identifier(query.text.raw(token)).lower()
 
 
 def _kind_of(name: str, window: exp.Window | None) -> str | None:
@@ -146,7 +140,7 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
 
 
 def _is_aggregate(query: ParsedQuery, node: exp.Expr) -> bool:
-    name = _name_of(query, node)
+    name = query.function_name(node) if isinstance(node, exp.Func) else None
     is_built_in = not (isinstance(node.parent, exp.Dot) and node.parent.expression is node)
     return is_built_in and name in SPARK_AGGREGATES and name not in _GROUPINGS and _window_of(node) is None
 

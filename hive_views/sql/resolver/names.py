@@ -18,7 +18,7 @@ from hive_views.sql.parsing.hive_grammar import BEFORE_OPERAND, RESERVED
 from hive_views.sql.parsing.syntax_tree import comparison_key, unwrapped
 from hive_views.sql.resolver.context import Environment, Handler, ResolutionContext, UnknownNameError, start_of
 from hive_views.sql.resolver.scopes import AmbiguousName, JoinColumn, MergedKey, Scope, ScopeColumn
-from hive_views.sql.text.quoting import quote_qualified, unquote_identifier
+from hive_views.sql.text.quoting import quote_qualified
 from hive_views.sql.types import hive_types
 
 # -- Expressions -------------------------------------------------------------------------------------------------------
@@ -77,8 +77,7 @@ def visit_children(context: ResolutionContext, node: exp.Expr, env: Environment)
 
 def function_name(context: ResolutionContext, node: exp.Expr) -> str | None:
     """Return the name of a function as it is written in the text, in lower case."""
-    index = context.query.function_token(node)
-    return unquote_identifier(context.text.raw(index)).lower() if index is not None else None
+    return context.query.function_name(node)
 
 
 def _computed_column(context: ResolutionContext, node: exp.Expr, env: Environment) -> ScopeColumn | None:

@@ -17,7 +17,6 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import is_star
 from hive_views.sql.resolver.context import BoundNames
 from hive_views.sql.resolver.scopes import MergedKey, Scope, ScopeColumn
-from hive_views.sql.text.quoting import unquote_identifier
 
 HAVING_AS_WHERE = "spark.sql.legacy.parser.havingWithoutGroupByAsWhere"
 """The setting with which HAVING without GROUP BY is a filter."""
@@ -136,8 +135,7 @@ class _Block:
 
     def _name_of(self, node: exp.Expr) -> str | None:
         """Return the name of the function that a node calls, in lower case; None if it is no call."""
-        token = self.query.function_token(node) if isinstance(node, exp.Func) else None
-        return None if token is None else unquote_identifier(self.query.text.raw(token)).lower()
+        return self.query.function_name(node) if isinstance(node, exp.Func) else None
 
     def _inside(self, node: exp.Expr) -> list[exp.Expr]:
         """Return the expressions in a node; of a window function, its arguments and what its window names."""

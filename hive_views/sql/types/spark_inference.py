@@ -214,8 +214,7 @@ class SparkTypeInference(CallInference):
         return None
 
     def _word(self, node: exp.Expr) -> str | None:
-        token = self.query.function_token(node)
-        return unquote_identifier(self.text.raw(token)).lower() if token is not None else None
+        return self.query.function_name(node)
 
     # -- Functions that take lambdas -----------------------------------------------------------------------------------
 
