@@ -82,13 +82,13 @@ def _copies(context: ResolutionContext, side: Scope, keys: list[JoinColumn]) -> 
     """Return the columns of one side that are the same column as a key, under another name; a star omits them, too."""
     if not context.column_names.renamed_columns:
         return []
-    return [
-        JoinColumn(name, key.tables)
-        for key in keys
-        for column in columns_of(side, key.tables[0] or None, key.name)
-        for name in (side.original(column)[1],)
-        if len(key.tables) == 1 and name != key.name and (key.tables[0] or None, key.name) not in side.repeated
-    ]
+    copies: list[JoinColumn] = []
+    for key in keys:
+        table = key.tables[0] or None
+        if len(key.tables) == 1 and (table, key.name) not in side.repeated:
+            names = [side.original(column)[1] for column in columns_of(side, table, key.name)]
+            copies += [JoinColumn(name, key.tables) for name in names if name != key.name]
+    return copies
 
 
 JoinKeys = list[tuple[JoinColumn, JoinColumn]]

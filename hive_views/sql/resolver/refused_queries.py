@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import is_star, unwrapped
 from hive_views.sql.resolver.context import BoundNames
-from hive_views.sql.resolver.scopes import ScopeColumn
+from hive_views.sql.resolver.repeated_names import passes_on
 
 Refused = tuple[exp.Expr, str]
 """A part of a query, and why Spark refuses it."""
@@ -36,7 +35,8 @@ def _unselected(bound: BoundNames, select: exp.Select) -> Iterator[Refused]:
     """Yield the columns by which a SELECT DISTINCT is sorted and that it does not select."""
     source, output = bound.blocks[id(select)]
     found = source.names if source.merged is None else {source.column_of(entry) for entry in source.merged.visible}
-    selected = {column.origins[0] for column in output.columns if column.origins and _is_passed_on(bound, column)}
+    passed_on = (column for column in output.columns if passes_on(bound.select_items.get(column)))
+    selected = {column.origins[0] for column in passed_on if column.origins}
     for name in _SORTS:
         stack = [clause] if isinstance(clause := select.args.get(name), exp.Expr) else []
         while stack:
@@ -47,12 +47,6 @@ def _unselected(bound: BoundNames, select: exp.Select) -> Iterator[Refused]:
             stack += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
 
 
-def _is_passed_on(bound: BoundNames, column: ScopeColumn) -> bool:
-    """Return whether a column of a SELECT list is a column of FROM without an alias."""
-    item = bound.select_items.get(column)
-    return item is None or is_star(item) or (type(item) is not exp.Alias and type(unwrapped(item)) is exp.Column)
-
-
 def _expected_columns(bound: BoundNames, subquery: exp.Subquery) -> int | None:
     """Return the number of columns that a query in an expression has to have; None for other queries."""
     parent = subquery.parent
@@ -60,9 +54,8 @@ def _expected_columns(bound: BoundNames, subquery: exp.Subquery) -> int | None:
         if isinstance(parent.this, exp.Tuple):
             return len(parent.this.expressions)
         column = bound.bindings.get(id(parent.this))
-        has_one = (
-            column is not None and column.type is not None and "<" not in column.type
-        )  # a struct stands for several
+        # A struct stands for several columns.
+        has_one = column is not None and column.type is not None and "<" not in column.type
         return 1 if has_one and id(parent.this) not in bound.fields else None
     return 1 if isinstance(parent, (exp.Binary, exp.Alias, exp.Paren, exp.Neg, exp.Not, exp.Cast)) else None
 

@@ -1,7 +1,7 @@
 """The names that several columns of a query have, which no clause around the query can write.
 
-Source of the rules: Spark 4.1's `AttributeSeq.resolve`, which looks for attributes, and measurements with Spark 4.1.4:
-two columns of one name are one attribute if both only pass on one column of FROM (`SELECT *, a FROM t`). Trino's
+Source of the rules: Spark 4.1's `AttributeSeq.resolve`, which compares the ids of columns, and measurements with Spark
+4.1.4: two columns of one name are one attribute if both only pass on one column of FROM (`SELECT *, a FROM t`). Trino's
 `RelationType.resolveFields` counts columns.
 """
 
@@ -60,13 +60,15 @@ def _reaches(context: ResolutionContext, column: ScopeColumn | None, new: ScopeC
 def _passed_on(context: ResolutionContext, column: ScopeColumn) -> ScopeColumn | None:
     """Return the column that a column passes on as it is; None if it is a new one, as of an expression or an alias."""
     item = context.bound.select_items.get(column)
-    is_passed_on = (
-        item is None or is_star(item) or (type(item) is not exp.Alias and type(unwrapped(item)) is exp.Column)
-    )
-    if not is_passed_on:
+    if not passes_on(item):
         return None
     source = column.origins[0] if column.origins else None
     if not isinstance(source, ScopeColumn) or isinstance(column, MergedKey) or source.name != column.name:
         return None
     # A set operation keeps the columns of its first query, unless it casts them.
     return source if len(column.origins) == 1 or source.type == column.type is not None else None
+
+
+def passes_on(item: exp.Expr | None) -> bool:
+    """Return whether an element of a SELECT list is a column without an alias, or a star; None is no element of one."""
+    return item is None or is_star(item) or (type(item) is not exp.Alias and type(unwrapped(item)) is exp.Column)
