@@ -62,7 +62,7 @@ def temporary_views(spark: SparkSession) -> tuple[str, ...]:
 
 
 def temporary_views_among(spark: SparkSession, names: Collection[str]) -> frozenset[str]:
-    """Return those of some names that mean temporary views of a session, as Spark looks them up."""
+    """Return those of some names that are names of temporary views of a session, by Spark's rules of letter case."""
     if not names:
         return frozenset()
     if can_use(spark, Feature.TEMPORARY_VIEWS):

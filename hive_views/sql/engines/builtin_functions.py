@@ -188,10 +188,10 @@ SPARK_GENERATORS = frozenset(
         *("json_tuple", "parse_url_tuple", "variant_explode", "variant_explode_outer"),
     }
 )
-"""Spark's functions that produce rows."""
+"""Spark's functions that produce rows, and Hive's `parse_url_tuple`."""
 
 SPARK_WINDOW_FUNCTIONS = frozenset("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number".split())
-"""Spark's functions that need OVER."""
+"""Spark 4.1.4's function group `window_funcs`, which need OVER; a test compares the set with Spark's own registry."""
 
 
 def may_be_aggregate(function: str) -> bool:

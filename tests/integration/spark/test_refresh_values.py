@@ -14,7 +14,7 @@ from hive_views.errors import RefreshError
 from hive_views.materialized.freshness.verdict import Cause
 from hive_views.spark.refresh.engine import SparkEngine
 from hive_views.spark.sessions import all_settings
-from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES
+from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES, SPARK_WINDOW_FUNCTIONS
 from hive_views.sql.types.spark_types import spark_type
 from tests.integration.spark.spark_versions import BY_KEYS
 from tests.suites import extended
@@ -105,15 +105,22 @@ def test_query_type_unlike_storage_column_is_rejected(spark, catalog, odd):
     assert [reason.cause for reason in catalog.materialized.freshness((odd, "mv")).reasons] == [Cause.NEVER_REFRESHED]
 
 
-def test_all_aggregates_of_spark_are_recognized(spark):
+@pytest.mark.parametrize(
+    ("group", "known"),
+    [
+        ("agg_funcs", SPARK_AGGREGATES),
+        ("window_funcs", SPARK_WINDOW_FUNCTIONS),
+    ],
+)
+def test_all_aggregates_and_window_functions_of_spark_are_recognized(spark, group, known):
     registry = spark._jsparkSession.sessionState().functionRegistry()
     names = registry.listFunction().iterator()
     functions = set()
     while names.hasNext():
         name = names.next()
-        if registry.lookupFunction(name).get().getGroup() == "agg_funcs":
+        if registry.lookupFunction(name).get().getGroup() == group:
             functions.add(name.funcName())
-    assert functions and functions <= SPARK_AGGREGATES
+    assert functions and functions <= known
 
 
 def test_type_names_equal_those_of_spark(spark, catalog, database):

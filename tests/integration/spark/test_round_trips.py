@@ -1,4 +1,4 @@
-"""How often a statement of a `ViewSession` asks Spark and the metastore; a question is asked once where it can be."""
+"""The number of requests of a `ViewSession` statement to Spark and the metastore."""
 
 from __future__ import annotations
 
