@@ -193,6 +193,14 @@ SPARK_GENERATORS = frozenset(
 SPARK_WINDOW_FUNCTIONS = frozenset("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number".split())
 """Spark 4.1.4's function group `window_funcs`, which need OVER; a test compares the set with Spark's own registry."""
 
+SPARK_NONDETERMINISTIC = frozenset(
+    """
+    input_file_block_length input_file_block_start input_file_name java_method monotonically_increasing_id rand randn
+    random randstr reflect shuffle spark_partition_id try_reflect uniform uuid
+    """.split()
+)
+"""The functions whose calls Spark 4.1.4 calls nondeterministic; a test asks it for each."""
+
 
 def may_be_aggregate(function: str) -> bool:
     """Return whether a function may be an aggregate: one of Spark's, or one that is not built into Spark."""

@@ -128,18 +128,19 @@ def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str 
         if isinstance(parent, exp.Join) and child is not parent.args.get("on"):
             return None  # a table function
         if place is not None:
-            is_refused = place in _REFUSED[call.kind] and _is_of_own_block(bound, call.node)
+            is_refused = place in _REFUSED[call.kind] and _is_of_own_block(bound, call.window or call.node)
             return f"Spark does not call {call.name}() in {place}" if is_refused else None
         if call.kind == "generator":
             if not isinstance(parent, _AROUND_GENERATOR):
                 return f"Spark calls {call.name}() as a whole element of SELECT, in FROM or in LATERAL VIEW only"
-        elif _is_aggregate(query, parent) and call.name not in _GROUPINGS:
+        elif is_aggregate(query, parent) and call.name not in _GROUPINGS:
             return f"Spark does not call {call.name}() inside of another aggregate: use a subquery"
         child, parent = parent, parent.parent
     return None
 
 
-def _is_aggregate(query: ParsedQuery, node: exp.Expr) -> bool:
+def is_aggregate(query: ParsedQuery, node: exp.Expr) -> bool:
+    """Return whether a node calls an aggregate without OVER."""
     name = query.function_name(node) if isinstance(node, exp.Func) else None
     is_built_in = not (isinstance(node.parent, exp.Dot) and node.parent.expression is node)
     return is_built_in and name in SPARK_AGGREGATES and name not in _GROUPINGS and _window_of(node) is None

@@ -14,7 +14,9 @@ from hive_views.sql.parsing.parser import ParsedQuery
 from hive_views.sql.parsing.syntax_tree import start_offsets
 from hive_views.sql.resolver.budget import ResolutionBudget
 from hive_views.sql.resolver.context import BoundNames, DialectRules
+from hive_views.sql.resolver.misplaced_aliases import misplaced_aliases
 from hive_views.sql.resolver.misplaced_calls import misplaced_calls
+from hive_views.sql.resolver.misplaced_expressions import misplaced_expressions
 from hive_views.sql.resolver.refused_queries import refused_queries
 from hive_views.sql.resolver.scopes import Scope, ScopeColumn, TableKey
 from hive_views.sql.resolver.ungrouped_columns import ungrouped_columns
@@ -101,6 +103,8 @@ class ResolvedQuery:
         if isinstance(self._types, SparkTypeInference):
             further = (
                 *misplaced_calls(self.query, self.bound),
+                *misplaced_aliases(self.query, self.bound),
+                *misplaced_expressions(self.query),
                 *refused_queries(self.query, self.bound),
                 *ungrouped_columns(self.query, self.bound, self._types.conf),
             )

@@ -1,8 +1,8 @@
 """Columns that Spark refuses above GROUP BY, since no aggregate has them and no grouping key contains them.
 
 Source of the rules: Spark 4.1's `CheckAnalysis` (MISSING_AGGREGATION, MISSING_GROUP_BY) and measurements with Spark
-4.1.4. Only what is certain is found: a column inside of any grouping key counts as grouped, and so does one in a query,
-in a call of a function that is not built in, and in a window that WINDOW names.
+4.1.4. Only what is certain is found: a column in a query counts as grouped, and so does one in a call of a function
+that is not built in, in a window that WINDOW names, and in an expression that may be equal to a key.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from sqlglot import exp
 
 from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES, may_be_aggregate
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import is_star
+from hive_views.sql.parsing.syntax_tree import is_star, unwrapped
 from hive_views.sql.resolver.context import BoundNames
+from hive_views.sql.resolver.grouping_keys import GroupingKeys, written_keys
 from hive_views.sql.resolver.scopes import MergedKey, Scope, ScopeColumn
 
 HAVING_AS_WHERE = "spark.sql.legacy.parser.havingWithoutGroupByAsWhere"
@@ -55,14 +56,16 @@ class _Block:
         keys = self._keys(group)
         if keys is None:
             return
-        clauses = [clause for name in ("order", "having") if (clause := arguments.get(name)) is not None]
-        for part in (*items, *clauses):
-            for node in self._columns(part):
+        order = arguments.get("order")
+        sorted_by = [key.this for key in order.expressions] if order is not None else []
+        filters = [having.this] if having is not None else []
+        for part in (*items, *sorted_by, *filters):
+            for node in self._columns(part, keys.equal_parts(part, self.bound, self._is_computed)):
                 column = self.bound.bindings.get(id(node))
-                if column is not None and column not in keys and self._is_of_source(column):
+                if column is not None and column not in keys.columns and self._is_of_source(column):
                     yield node, _reason(column)
         for item, source in self._star_columns():
-            if source not in keys and self._is_of_source(source):
+            if source not in keys.columns and self._is_of_source(source):
                 yield item, _reason(source)
 
     def _star_columns(self) -> Iterator[tuple[exp.Expr, ScopeColumn]]:
@@ -76,41 +79,30 @@ class _Block:
     def _is_of_source(self, column: ScopeColumn) -> bool:
         return column in self.source.names or isinstance(column, MergedKey)
 
-    def _keys(self, group: exp.Expr | None) -> Collection[ScopeColumn] | None:
-        """Return the columns in grouping keys; None if they are not known."""
-        if group is None:
-            return ()
+    def _keys(self, group: exp.Expr | None) -> GroupingKeys | None:
+        """Return the grouping keys; None if they are not known."""
+        if not isinstance(group, exp.Group):
+            return GroupingKeys(frozenset())
         if group.args.get("all"):
             return None
-        keys: set[ScopeColumn] = set()
-        for part in self._key_parts(group):
-            column = self.bound.bindings.get(id(part))
-            if column is not None and self._is_of_source(column):
-                keys.add(column)
-            elif isinstance(part, exp.Column):
-                aliased = self._item_called(part)
-                if aliased is None:
-                    return None
-                keys |= self._columns_of(aliased)
-        return keys
+        keys: list[exp.Expr] = []
+        for key in written_keys(group):
+            item = self._item_of(key)
+            if item is None or item.find(exp.Window) is not None:
+                return None
+            keys.append(item)
+        return GroupingKeys.of(keys, self.bound, self._is_computed)
 
-    def _key_parts(self, group: exp.Expr) -> Iterator[exp.Expr]:
-        """Yield the columns in grouping keys, and in the elements of the SELECT list at their positions."""
+    def _item_of(self, key: exp.Expr) -> exp.Expr | None:
+        """Return the expression of a grouping key: itself, or the element of the SELECT list that it names."""
         items: Sequence[exp.Expr] = self.select.expressions
-        for node in group.walk():
-            if isinstance(node, exp.Column):
-                yield node
-            elif isinstance(node, exp.Literal) and node.name.isdigit() and 0 < int(node.name) <= len(items):
-                yield from items[int(node.name) - 1].find_all(exp.Column)
-
-    def _item_called(self, column: exp.Column) -> exp.Expr | None:
-        """Return the element of the SELECT list to which the name of a grouping key refers."""
-        named = (item for item in self.select.expressions if type(item) is exp.Alias)
-        return next((item for item in named if item.alias.lower() == column.name.lower()), None)
-
-    def _columns_of(self, node: exp.Expr) -> set[ScopeColumn]:
-        found = (self.bound.bindings.get(id(part)) for part in node.find_all(exp.Column))
-        return {column for column in found if column is not None}
+        if isinstance(key, exp.Literal) and key.name.isdigit() and 0 < int(key.name) <= len(items):
+            return unwrapped(items[int(key.name) - 1])
+        column = self.bound.bindings.get(id(key))
+        if not isinstance(key, exp.Column) or (column is not None and self._is_of_source(column)):
+            return key
+        named = (item for item in items if type(item) is exp.Alias)
+        return next((unwrapped(item) for item in named if item.alias.lower() == key.name.lower()), None)
 
     def _calls_aggregate(self, item: exp.Expr) -> bool:
         """Return whether an element of the SELECT list calls an aggregate of its own block."""
@@ -122,16 +114,26 @@ class _Block:
             stack += [node.this] if isinstance(node, (exp.Filter, exp.WithinGroup)) else self._inside(node)
         return False
 
-    def _columns(self, part: exp.Expr) -> Iterator[exp.Column]:
-        """Yield the columns that are outside of aggregates."""
+    def _columns(self, part: exp.Expr, keys: Collection[int]) -> Iterator[exp.Column]:
+        """Yield the columns that are outside of aggregates and of the expressions whose ids are given."""
         stack = [part]
         while stack:
             node = stack.pop()
+            if id(node) in keys:
+                continue
             if isinstance(node, exp.Column):
                 yield node
-            name = self._name_of(node)
-            is_opaque = isinstance(node, (exp.Dot, exp.Any)) or (name is not None and may_be_aggregate(name))
-            stack += () if is_opaque else self._inside(node)
+            is_function = isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func)
+            stack += () if is_function or self._is_aggregate(node) else self._inside(node)
+
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        """Return whether a node calls an aggregate, or a function that may be one."""
+        name = self._name_of(node)
+        return isinstance(node, exp.Any) or (name is not None and may_be_aggregate(name))
+
+    def _is_computed(self, node: exp.Expr) -> bool:
+        """Return whether a node is computed after the rows are grouped, and so in no grouping key."""
+        return isinstance(node, exp.Window) or self._is_aggregate(node)
 
     def _name_of(self, node: exp.Expr) -> str | None:
         """Return the name of the function that a node calls, in lower case; None if it is no call."""

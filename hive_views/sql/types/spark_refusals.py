@@ -29,6 +29,7 @@ from hive_views.sql.types.spark_inference import (
     data_type,
     spark_rules,
 )
+from hive_views.sql.types.window_frames import frame_refusals
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class SparkRefusals(SparkTypeInference):
     def _in_clauses(self, compared: Iterable[Compared], merged: Iterable[Merged]) -> Iterator[Refusal]:
         for node, refused in clause_refusals(self.query.nodes_of, self.type_of):
             yield Refusal(self._start_of(node), refused)
+        for window, refused in frame_refusals(self.query.nodes_of(exp.Window), self.type_of, self._function_of):
+            yield Refusal(self._start_of(window), refused)
         for node, *columns in compared:
             kinds = [column.type for column in columns if column.type is not None]
             if len(kinds) == len(columns) and not self._accepts("=", kinds):
@@ -96,6 +99,13 @@ class SparkRefusals(SparkTypeInference):
             reason = reason_of_set(column.type) if column.type is not None else None
             if reason is not None:
                 yield Refusal(self._start_of(node), reason)
+
+    def _function_of(self, window: exp.Expr) -> str | None:
+        """Return the name of the function in front of an OVER; None for a definition in WINDOW."""
+        function = window.this
+        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+            function = function.this
+        return self.query.function_name(function) if isinstance(function, exp.Func) else None
 
     def _is_in_text(self, node: exp.Expr) -> bool:
         """Return whether the text has a node: the parser adds operators and casts, which have no tokens."""
