@@ -11,7 +11,7 @@ from hive_views.errors import InvalidIdentifierError, InvalidPropertyError
 from hive_views.identifiers import ViewName
 from hive_views.spark.metastore_catalogs import check_metastore_catalog
 from hive_views.spark.sessions import GLOBAL_TEMP, SESSION_CATALOG, spark_exceptions, temporary_views_among
-from hive_views.sql.text.quoting import quote_name
+from hive_views.sql.text.quoting import quote_name, split_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +101,7 @@ class NameResolver:
 
     def current(self) -> NameContext:
         """Return the session's current catalog and namespace."""
-        namespace = tuple(self.spark.catalog.currentDatabase().split("."))
+        namespace = split_name(self.spark.catalog.currentDatabase())  # empty after USE of a catalog of Iceberg
         return NameContext(self.spark.catalog.currentCatalog(), namespace)
 
     def is_on_metastore(self, catalog: str) -> bool:

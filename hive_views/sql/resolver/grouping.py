@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from hive_views.errors import SqlError
-from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS
+from hive_views.sql.engines.builtin_functions import HIVE_AGGREGATES, HIVE_FUNCTIONS, SPARK_GENERATORS
 from hive_views.sql.parsing.syntax_tree import (
     child_expressions,
     comparison_key,
@@ -238,6 +238,7 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
     """Return the element of the SELECT list at a position, and replace the position by the element in the text.
 
     The position of an element without a column is kept: the text of `2 AS x`, `GROUP BY 2`, would be a position again.
+    So is that of a table-generating function, which Spark groups by its position only (measured with Spark 4.1.4).
     """
     if not ordinal.isdigit() or not 0 < int(ordinal) <= len(items):
         raise context.fail(
@@ -252,7 +253,9 @@ def _item_of_ordinal(context: ResolutionContext, number: exp.Expr, ordinal: str,
         raise context.fail(
             f"GROUP BY position {ordinal} is an aggregate or a window function: name a grouping column", number
         )
-    if context.mode.replaces_ordinals and item.find(exp.Column) is not None:
+    call = item.this if type(item) is exp.Aliases else item
+    is_generator = isinstance(call, exp.Func) and function_name(context, call) in SPARK_GENERATORS
+    if context.mode.replaces_ordinals and item.find(exp.Column) is not None and not is_generator:
         at = context.text.token_of(number)
         source = context.tokens_of(items[int(ordinal) - 1].unalias())
         if at is not None and source is not None:

@@ -9,6 +9,9 @@ from functools import lru_cache
 from hive_views.sql.text.dialects import SYNTAX, Dialect
 
 
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+
+
 @lru_cache(maxsize=16384)
 def quote_identifier(name: str, quote: str = "`") -> str:
     """Quote an identifier; quotes inside it are doubled."""
@@ -24,6 +27,11 @@ def quote_qualified(table: str, column: str, quote: str = "`") -> str:
 def quote_name(parts: Iterable[str], quote: str = "`") -> str:
     """Quote the parts of a qualified name such as `catalog.database.table`."""
     return ".".join(quote_identifier(part, quote) for part in parts)
+
+
+def split_name(text: str) -> tuple[str, ...]:
+    """Return the parts of a name in which parts are in backquotes where they need them; none of an empty text."""
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(text))
 
 
 def string_literal(value: str, dialect: Dialect) -> str:

@@ -320,6 +320,16 @@ def test_errors_point_into_the_typed_text(
     assert "In the definition of view" in str(error)
 
 
+@needs_iceberg
+def test_catalog_of_iceberg_without_a_current_database(session: ViewSession, database: str) -> None:
+    session.sql("USE prod")
+    session.sql(f"CREATE VIEW prod.{database}.v AS SELECT 1 AS a")
+    session.sql(f"CREATE OR REPLACE VIEW {database}.v AS SELECT 2 AS a")
+    assert session.sql(f"SELECT a FROM prod.{database}.v").collect()[0].a == 2
+    session.sql(f"DROP VIEW prod.{database}.v")
+    assert session.sql(f"SHOW VIEWS IN prod.{database}").collect() == []
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

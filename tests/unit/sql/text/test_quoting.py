@@ -10,6 +10,7 @@ from hive_views.sql.text.quoting import (
     quote_identifier,
     quote_name,
     quote_qualified,
+    split_name,
     unquote_identifier,
 )
 
@@ -28,6 +29,21 @@ from hive_views.sql.text.quoting import (
 def test_quote_identifier_doubles_inner_quotes(name: str, quote: str, quoted: str) -> None:
     assert quote_identifier(name, quote) == quoted
     assert unquote_identifier(quoted) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ()),
+        ("sales", ("sales",)),
+        ("prod.sales", ("prod", "sales")),
+        ("`a-b`", ("a-b",)),
+        ("prod.`a.b``c`", ("prod", "a.b`c")),
+    ],
+)
+def test_split_name_is_the_reverse_of_quoting(text: str, parts: tuple[str, ...]) -> None:
+    assert split_name(text) == parts
+    assert split_name(quote_name(parts)) == parts
 
 
 def test_unquote_identifier_keeps_unquoted_text() -> None:
