@@ -65,6 +65,8 @@ def _reason(
             if aliased is not None:
                 return _reason_in(query, column.name, _Place(node.arg_key, around, binding is not None), aliased)
             around = "a subquery"
+        elif isinstance(parent, exp.SetOperation) and node.arg_key not in ("this", "expression"):
+            return None  # ORDER BY of a set operation names its columns
         elif isinstance(parent, exp.Window):
             around = "a window"
         elif isinstance(parent, (exp.Filter, exp.WithinGroup)) or is_aggregate(query, parent):

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from hive_views.sql.text.dialects import SYNTAX, Dialect
 
-
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 

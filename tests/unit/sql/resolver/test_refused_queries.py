@@ -97,3 +97,16 @@ def test_functions_that_are_not_built_in_may_be_aggregates() -> None:
     assert reason("SELECT a, d.my_sum(b) AS s FROM o GROUP BY a") is None
     assert reason("SELECT d.max(a) AS m, b FROM o") is None
     assert reason("SELECT s, d.max(max(a)) AS m FROM o GROUP BY s") is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT max((SELECT a FROM u UNION ALL SELECT c FROM u ORDER BY a LIMIT 1)) AS a FROM o",
+        "SELECT a AS x, (SELECT max(x) FROM (SELECT c AS x FROM u)) AS y FROM o",
+        "SELECT a AS x, transform(array(1), x -> x) AS y FROM o",
+        "SELECT max(b) AS x FROM (SELECT b, a AS x FROM o) GROUP BY x",
+    ],
+)
+def test_names_of_aliases_that_mean_something_else(sql: str) -> None:
+    assert reason(sql) is None
