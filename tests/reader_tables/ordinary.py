@@ -28,7 +28,7 @@ from tests.reader_tables.engines import Answer, AnswerJournal, hive_rows, record
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "unit" / "sql" / "fixtures"
-COLLECTIONS = ("ordinary", "unseen")
+COLLECTIONS = ("ordinary", "unseen", "further")
 """Those of `unseen` were written without sight of the rules, the table of answers and the ordinary ones. Trino read the
 unseen ones, too."""
 DATABASE = "shop"
