@@ -130,6 +130,12 @@ def _query_of(source: exp.Expr) -> exp.Expr | None:
     named = [cte for cte in source.root().find_all(exp.CTE) if cte.alias.lower() == source.name.lower()]
     if len(named) != 1 or named[0].args["alias"].columns or source.find_ancestor(exp.CTE) is named[0]:
         return None
+    owner = named[0].find_ancestor(exp.Query)
+    around: exp.Expr | None = source
+    while around is not None and around is not owner:
+        around = around.parent
+    if around is None:
+        return None  # the name of a table, and of a CTE in another subquery
     query: exp.Expr = named[0].this
     return query
 

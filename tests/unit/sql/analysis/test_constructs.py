@@ -111,6 +111,11 @@ SIGNATURES = [
         "SELECT rank() OVER (ORDER BY x.i) AS r FROM t LEFT JOIN x USING (l)",
         f"{RANK}default nulls)",
     ),
+    (
+        "SELECT rank() OVER (ORDER BY t.i) AS r FROM t "
+        "JOIN (WITH t AS (SELECT i, l FROM u WHERE i > 1) SELECT l FROM t) x ON t.l = x.l",
+        f"{RANK}default nulls)",
+    ),
     ("SELECT rank() OVER (ORDER BY a.i) AS r FROM t a JOIN u b ON a.i = b.i", f"{RANK}explicit nulls)"),
     ("SELECT rank() OVER (ORDER BY a.i) AS r FROM t a LEFT JOIN u b ON a.i = b.i", f"{RANK}default nulls)"),
     ("SELECT greatest(i, 1) AS r FROM t WHERE i IS NOT NULL", "greatest of values(int)"),
