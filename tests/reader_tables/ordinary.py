@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "unit" / "sql" / "fixtures"
 COLLECTIONS = ("ordinary", "unseen", "further")
 """Those of `unseen` were written without sight of the rules, the table of answers and the ordinary ones, those of
-`further` without sight of the table. Trino read the unseen ones, too."""
+`further` with knowledge of the findings about the ordinary ones. Trino read the unseen ones, too."""
 DATABASE = "shop"
 
 TABLES: Mapping[str, Mapping[str, str]] = {
