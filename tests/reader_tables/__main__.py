@@ -2,6 +2,7 @@
 
 python -m tests.reader_tables measure  run the expressions in both engines, or continue that (build/reader_tables)
 python -m tests.reader_tables alone    run one expression of each equal construct alone in Hive's vectorized execution
+python -m tests.reader_tables add      run the expressions of `known` only, and add their constructs to answers.json
 python -m tests.reader_tables write    write hive_views/sql/engines/data/answers.json, and print what the rules say else
 """
 
@@ -11,7 +12,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +22,7 @@ from hive_views.errors import SqlError
 from tests.engine_tables.spark_engine import SparkEngine, session
 from tests.integration.hive.reader import VERSION, HiveReader, running
 from tests.reader_tables import writing
+from tests.reader_tables.comparing import RARE_IN_CALLS
 from tests.reader_tables.engines import (
     Answer,
     AnswerJournal,
@@ -31,10 +32,12 @@ from tests.reader_tables.engines import (
     scalar_query,
     spark_rows,
 )
-from tests.reader_tables.questions import Described, described, saved_questions
+from tests.reader_tables.questions import Described, described, known_questions, saved_questions
 from tests.reader_tables.values import TABLE, create, schema
 
 QUERIES = {"scalar": scalar_query, "aggregate": grouped_query}
+_RENEWED = tuple(sorted({f"{function}(" for function, _ in RARE_IN_CALLS}))
+"""How the expressions and the constructs begin that `add` asks again."""
 VECTORIZED = {"hive.fetch.task.conversion": "none", "hive.vectorized.execution.enabled": "true"}
 
 
@@ -63,7 +66,10 @@ def hive_with_table(directory: Path, settings: Mapping[str, str] | None = None) 
 
 def measure() -> None:
     """Run all expressions in Spark, and those that it accepts in Hive."""
-    listed = saved_questions()
+    _measure(saved_questions())
+
+
+def _measure(listed: Mapping[str, list[str]]) -> None:
     print(*(f"{kind}: {len(items)}" for kind, items in listed.items()), sep="\n", flush=True)
     with TemporaryDirectory() as directory, engines(Path(directory)) as (hive, spark):
         analyzer = SparkEngine(spark, schema())
@@ -91,8 +97,9 @@ def measure() -> None:
 def measure_alone() -> None:
     """Run one expression of each equal construct alone: Hive may not vectorize a query with others."""
     chosen: dict[str, str] = {}
+    scalars = {"scalar": saved_questions()["scalar"]}
     for comparison in writing.COMPARISONS[::2]:
-        descriptions = {item: known for item, known in _descriptions().items() if item in saved_questions()["scalar"]}
+        descriptions = _descriptions(scalars)
         for question in writing.questions_of(comparison, descriptions, _answers()):
             if question.verdict.outcome is None:
                 for signature in question.signatures:
@@ -117,26 +124,58 @@ def _answers() -> dict[str, dict[str, Answer]]:
 
 def write() -> None:
     """Write the table from what the engines answered, and print what the rules say otherwise."""
+    _write(saved_questions(), {})
+
+
+def add() -> None:
+    """Run the expressions of `known`, and add their constructs to the table: worse answers replace others.
+
+    The expressions of `RARE_IN_CALLS` run, too, and replace what the table has for their functions.
+    """
+    listed = _added()
+    _measure(listed)
+    write_added(listed)
+
+
+def _added() -> dict[str, list[str]]:
+    listed = known_questions()
+    renewed = [item for item in saved_questions()["scalar"] if item.startswith(_RENEWED)]
+    listed["scalar"] = list(dict.fromkeys((*listed["scalar"], *renewed)))
+    return listed
+
+
+def write_added(listed: Mapping[str, list[str]]) -> None:
+    """Add what the engines answered to these expressions to the table that was written before."""
+    before = {
+        name: {item: entry for item, entry in table.items() if not item.startswith(_RENEWED)}
+        for name, table in writing.read_tables().items()
+    }
+    _write(listed, before)
+
+
+def _write(listed: Mapping[str, list[str]], before: Mapping[str, Mapping[str, writing.Entry]]) -> None:
     answers = _answers()
-    descriptions = _descriptions()
+    descriptions = _descriptions(listed)
     tables = {}
     for comparison in writing.COMPARISONS:
-        table, left = writing.entries(comparison, writing.questions_of(comparison, descriptions, answers))
+        known = before.get(comparison.direction.value, {})
+        table, left = writing.entries(comparison, writing.questions_of(comparison, descriptions, answers), known)
         tables[comparison.direction.value] = table
         outcomes = [entry.outcome for entry in table.values()]
         print(f"== {comparison.direction.value}: {len(table)} constructs, {outcomes.count(None)} equal", flush=True)
-        print(*writing.contradictions(comparison, table), *left, sep="\n", flush=True)
-    writing.PATH.write_text(
-        writing.document(tables, {"hive": VERSION, "spark": pyspark.__version__}, len(descriptions)), "utf-8"
-    )
+        told = {item: entry for item, entry in table.items() if entry != known.get(item)}
+        print(*writing.contradictions(comparison, told), *left, sep="\n", flush=True)
+    counted = len(descriptions)
+    if before:
+        counted = writing.recorded_count() + sum(not item.startswith(_RENEWED) for item in descriptions)
+    writing.PATH.write_text(writing.document(tables, {"hive": VERSION, "spark": pyspark.__version__}, counted), "utf-8")
 
 
-@cache
-def _descriptions() -> dict[str, Described]:
+def _descriptions(listed: Mapping[str, list[str]]) -> dict[str, Described]:
     """Return the constructs of what Hive answered."""
     answered = recorded_answers("hive")
     descriptions: dict[str, Described] = {}
-    for kind, items in saved_questions().items():
+    for kind, items in listed.items():
         for item in items:
             if item not in answered:
                 continue
@@ -146,7 +185,7 @@ def _descriptions() -> dict[str, Described]:
     return descriptions
 
 
-_COMMANDS = {"measure": measure, "alone": measure_alone, "write": write}
+_COMMANDS = {"measure": measure, "alone": measure_alone, "add": add, "write": write}
 
 if __name__ == "__main__":
     for command in sys.argv[1:] or ["measure", "alone", "write"]:

@@ -38,6 +38,8 @@ RARE = {
     "'9999-12-31 00:00:00'": "dates of the year 9999",
 }
 """What users call the values that rarely occur, without their casts."""
+RARE_IN_CALLS = {("initcap", "'Zoë ß 王'"): "letters such as ß and İ, whose other case has two characters"}
+"""Values that rarely occur as an argument of one function."""
 _CAST_TO_INTEGER = re.compile(r"CAST\(.* AS (?:int|bigint)\)|(?:int|bigint)\(.*\)", re.IGNORECASE)
 _FRAME = re.compile(r"\bROWS BETWEEN\b")
 _DIGITS_OF_DOUBLE = Decimal("1e-13")
@@ -102,8 +104,10 @@ def with_rare_values(verdict: Verdict, text: str, kind: str, *, has_key: bool) -
         return verdict  # a cast that cuts texts differs for all that are long enough
     names = [name for name in dict.fromkeys(_COLUMN.findall(text)) if name in COLUMNS] if has_key else []
     values: set[str] = set()
+    function = text.partition("(")[0]
     for difference in verdict.differences:
-        rare = sorted(filter(None, (RARE.get(_value(name, difference.row)) for name in names)))
+        found = [_value(name, difference.row) for name in names]
+        rare = sorted(filter(None, (RARE.get(value) or RARE_IN_CALLS.get((function, value)) for value in found)))
         if _CAST_TO_INTEGER.fullmatch(text) and _is_beyond_integers(names, difference):
             rare = [RARE["1e300"]]
         if kind in ("double", "float") and _is_last_digit(difference):

@@ -1,8 +1,8 @@
 """Views as analysts write them, in Hive and Spark over the same Parquet files.
 
-python -m tests.reader_tables.ordinary [ordinary] [unseen]  runs the texts of `ordinary_hive.sql` and
-`ordinary_spark.sql`, or of `unseen_hive.sql` and `unseen_spark.sql`, or continues that, and writes
-tests/unit/sql/fixtures/ordinary_texts.json or unseen_texts.json.
+python -m tests.reader_tables.ordinary [COLLECTION …]  runs the texts of `COLLECTION_hive.sql` and
+`COLLECTION_spark.sql` (ordinary, unseen, further), or continues that, and writes
+tests/unit/sql/fixtures/COLLECTION_texts.json.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tests.reader_tables.engines import Answer, AnswerJournal, hive_rows, record
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "unit" / "sql" / "fixtures"
-COLLECTIONS = ("ordinary", "unseen")
-"""Those of `unseen` were written without sight of the rules, the table of answers and the ordinary ones. Trino read the
-unseen ones, too."""
+COLLECTIONS = ("ordinary", "unseen", "further")
+"""Those of `unseen` were written without sight of the rules, the table of answers and the ordinary ones, those of
+`further` with knowledge of the findings about the ordinary ones. Trino read the unseen ones, too."""
 DATABASE = "shop"
 
 TABLES: Mapping[str, Mapping[str, str]] = {

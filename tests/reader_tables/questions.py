@@ -12,7 +12,7 @@ from hive_views.sql.parsing.parser import parse_query
 from hive_views.sql.resolver.resolved import ResolvedQuery
 from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
-from tests.reader_tables import forms, guarded, usual
+from tests.reader_tables import forms, guarded, known, usual
 from tests.reader_tables.engines import DIRECTORY, grouped_query, scalar_query
 from tests.reader_tables.values import KEY, TABLE, schema
 from tests.unit.sql.tables import Tables
@@ -59,14 +59,24 @@ def questions() -> dict[str, list[str]]:
     scalar = lambda item: is_valid(scalar_query([item]))  # noqa: E731
     grouped = lambda item: is_valid(grouped_query([item]))  # noqa: E731
     listed = (*forms.operators(), *forms.casts(), *forms.choices(), *forms.formats(), *forms.classes())
-    usual_calls = (*filter(scalar, (*usual.scalars(), *guarded.scalars())), *usual.calls(scalar))
+    usual_calls = (*filter(scalar, (*usual.scalars(), *guarded.scalars(), *known.scalars())), *usual.calls(scalar))
     return {
         "scalar": _unique([*filter(scalar, listed), *forms.calls(scalar, _MOST_CALLS), *usual_calls]),
         "aggregate": _unique(
-            [*forms.aggregates(grouped), *filter(grouped, (*usual.aggregates(), *guarded.aggregates()))]
+            [
+                *forms.aggregates(grouped),
+                *filter(grouped, (*usual.aggregates(), *guarded.aggregates(), *known.aggregates())),
+            ]
         ),
-        "text": _unique(filter(is_valid, (*forms.texts(), *usual.texts(), *guarded.texts()))),
+        "text": _unique(filter(is_valid, (*forms.texts(), *usual.texts(), *guarded.texts(), *known.texts()))),
     }
+
+
+def known_questions() -> dict[str, list[str]]:
+    """Return the questions of `known` alone."""
+    kinds = (("scalar", known.scalars, scalar_query), ("aggregate", known.aggregates, grouped_query))
+    found = {kind: [item for item in items() if is_valid(query([item]))] for kind, items, query in kinds}
+    return {kind: _unique(items) for kind, items in (*found.items(), ("text", filter(is_valid, known.texts())))}
 
 
 def saved_questions() -> dict[str, list[str]]:

@@ -94,15 +94,25 @@ def questions_of(
             yield Question(text, described.signatures[comparison.author], verdict, is_vectorized)
 
 
-def entries(comparison: Comparison, questions: Iterable[Question]) -> tuple[dict[str, Entry], list[str]]:
+def entries(
+    comparison: Comparison, questions: Iterable[Question], before: Mapping[str, Entry] | None = None
+) -> tuple[dict[str, Entry], list[str]]:
     """Return what is known of each construct, and the differences that none explains.
 
     An answer is evidence of a construct if every other construct of its expression is equal: by a pattern of
     `reader_rules`, or in the table itself.
+
+    Args:
+        comparison: The author's engine and the reader.
+        questions: What was measured.
+        before: What was known before, to which this is added: the worse answer of both counts.
     """
     every = list(questions)
+    before = before or {}
     pattern = re.compile("|".join(f"(?:{pattern})" for pattern in EQUAL))
     by_pattern = {item for question in every for item in question.signatures if pattern.fullmatch(item)}
+    by_pattern |= {item for item, entry in before.items() if entry.outcome is None}
+    by_pattern -= {item for item, entry in before.items() if entry.outcome is not None}
     evidence: dict[str, list[Question]] = {}
     outcomes: dict[str, Outcome | None] = {}
     for _ in range(_MOST_ROUNDS):
@@ -122,7 +132,12 @@ def entries(comparison: Comparison, questions: Iterable[Question]) -> tuple[dict
     left = _unexplained(every, equal)
     doubtful = {item for question in left for item in question.signatures if item not in by_pattern}
     known = {item: entry for item, entry in table.items() if entry.outcome is not None or item not in doubtful}
+    known |= {item: entry for item, entry in before.items() if not _is_worse(known.get(item), entry)}
     return known, [f"{question.verdict.outcome}, but each construct is equal: {question.text}" for question in left]
+
+
+def _is_worse(entry: Entry | None, before: Entry) -> bool:
+    return entry is not None and _SEVERITY.index(entry.outcome) > _SEVERITY.index(before.outcome)
 
 
 def _is_measured(signature: str, listed: Iterable[Question], variable: Container[tuple[str, int]]) -> bool:
@@ -216,6 +231,23 @@ def _shown_error(error: str) -> str:
 
 def _value(printed: str) -> str:
     return printed if printed and printed == printed.strip() else repr(printed)
+
+
+def read_tables() -> dict[str, dict[str, Entry]]:
+    """Return the tables that were written before."""
+    document = json.loads(PATH.read_text("utf-8"))
+    tables = {}
+    for comparison in COMPARISONS:
+        table = document[comparison.direction.value]
+        equal = {f"{name}{types}": Entry(None, 0) for name, listed in table["equal"].items() for types in listed}
+        different = {item: Entry(Outcome(outcome), 0, reason) for item, (outcome, reason) in table["different"].items()}
+        tables[comparison.direction.value] = equal | different
+    return tables
+
+
+def recorded_count() -> int:
+    """Return the number of expressions of the tables that were written before."""
+    return int(json.loads(PATH.read_text("utf-8"))["expressions"])
 
 
 def document(tables: Mapping[str, Mapping[str, Entry]], versions: Mapping[str, str], count: int) -> str:

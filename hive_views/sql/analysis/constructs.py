@@ -21,11 +21,20 @@ from hive_views.sql.analysis.conditions import (
     joins_of_one_table,
     set_operations_of_one_table,
 )
+from hive_views.sql.analysis.known_values import (
+    filtering_select,
+    is_filter_of_values,
+    is_from_end,
+    is_never_negative,
+    is_never_null,
+    is_time,
+)
 from hive_views.sql.analysis.literals import (
     argument_literals,
     compared_literal,
+    has_only_escaped_backslashes,
     has_time,
-    is_never_null,
+    is_number_format,
     is_plain_format,
     is_plain_regex,
 )
@@ -36,6 +45,8 @@ from hive_views.sql.analysis.operands import (
     has_nonzero_divisor,
     is_collected,
     is_collected_without_order,
+    is_existing_element,
+    is_first_of_month,
     is_later_element,
     is_nonzero,
     is_null_for_zero,
@@ -179,6 +190,11 @@ _OF_WINDOWS = frozenset(
 )
 """Functions that only windows have."""
 
+_WITH_FORMAT = ("date_format", "from_unixtime", "from_unixtime of a time", "unix_timestamp")
+_WITHOUT_PARENTHESES: dict[type[exp.Expr], str] = {
+    exp.CurrentDate: "current_date()",
+    exp.CurrentTimestamp: "current_timestamp()",
+}
 _GENERATORS = frozenset({"explode", "explode_outer", "inline", "json_tuple", "parse_url_tuple", "posexplode", "stack"})
 
 
@@ -233,7 +249,8 @@ class _Reader:
             elif token.token_type is TokenType.HINT:
                 yield Construct("hint", token.start)
             elif token.token_type is TokenType.STRING and "\\" in self._text.raw(at):
-                yield Construct("string with a backslash", token.start)
+                kind = "an escaped backslash" if has_only_escaped_backslashes(self._text.raw(at)) else "a backslash"
+                yield Construct(f"string with {kind}", token.start)
             elif token.token_type is TokenType.STRING and self._text.kinds[at - 1 : at] == [TokenType.STRING]:
                 yield Construct("adjacent strings", token.start)
 
@@ -371,6 +388,13 @@ class _Reader:
             return base(next(iter(full), "void"))
         return f"different: {','.join(sorted(full))}"
 
+    def _shared_exact(self, nodes: list[exp.Expr]) -> str | None:
+        """Return the names of different types of integers and decimals that one decimal holds; None for others."""
+        kinds = {*map(self._type, nodes)}
+        is_different = len({*map(self._full_type, nodes)}) > 1
+        is_held = kinds <= _EXACT and self._digits_of("+", nodes) <= _MOST_DIGITS
+        return f"different: {','.join(sorted(kinds))}" if is_different and is_held else None
+
     def _has_no_own_scale(self, literal: exp.Literal) -> bool:
         """Return whether a number becomes a DOUBLE, or is a value of a choice that another value's DECIMAL holds."""
         around = computing(literal)
@@ -452,6 +476,8 @@ class _Reader:
             yield f"{name} of small integers({types})"
         elif name in ("+", "-", "*") and "decimal" in types and self._digits_of(name, operands) > _MOST_DIGITS:
             yield "arithmetic beyond 38 digits"
+        elif name == "[]" and is_existing_element(node):
+            yield f"[] of an element that exists({types})"
         elif name == "between" and all(map(_is_constant, (node.args["low"], node.args["high"]))):
             yield f"between constants({types})"
         elif name == "||":
@@ -483,6 +509,8 @@ class _Reader:
         )
         is_filter = _is_conjunct(node.parent if negated else node)
         where = "" if is_filter and not negated else " not" if negated else " value"
+        if is_filter and negated and len(columns) == 1 and is_never_null(columns[0], inner):
+            where = " not of values"
         yield f"in query{where}({self._type(node.this)},{kind})"
         yield from inequalities(inner)
 
@@ -495,6 +523,8 @@ class _Reader:
         is_cast = isinstance(part, exp.Substring) and isinstance(part.this, exp.Cast)
         if is_cast and self._type(part.this.this) in ("date", "timestamp"):
             return f"cast(part of a date as {target})"  # the form of year(), date_format() … in the text of a row
+        if isinstance(part, exp.TimeToStr) and self._is_number_of_date(part, target):
+            return f"cast(part of a date as {target})"
         if isinstance(node.this, exp.Literal) and is_value_of(node.this, self._full_type(node), target):
             return f"cast(literal as {target})"
         if isinstance(node.this, exp.Literal):
@@ -506,8 +536,10 @@ class _Reader:
         if target == "decimal" and source == "decimal":
             sizes = [decimal(self._full_type(item)) or (0, 0) for item in (node.this, node)]
             (digits, scale), (to_digits, to_scale) = sizes
-            is_wider = to_scale >= scale and to_digits - to_scale >= digits - scale
-            return f"cast(decimal as {'wider' if is_wider else 'narrower'} decimal)"
+            spare = to_digits - to_scale - (digits - scale)
+            if to_scale < scale and (spare > 0 or (spare == 0 and isinstance(part, (exp.Mul, exp.Add, exp.Sub)))):
+                return "cast(decimal as decimal with fewer digits behind its point)"
+            return f"cast(decimal as {'wider' if to_scale >= scale and spare >= 0 else 'narrower'} decimal)"
         size = decimal(self._full_type(node.this))
         if size is not None and holds_integers(size, target):
             return f"cast(small decimal as {target})"
@@ -530,7 +562,9 @@ class _Reader:
     def _call(self, node: exp.Func) -> Iterator[str]:
         at = function_token(self._text, node)
         if at is None:
-            yield f"{node.key.replace('_', ' ')}(?)"
+            is_added = isinstance(node, ADDED_BY_THE_PARSER) and "start" not in (node._meta or {})
+            if not is_added:  # what is around `current_date`, which is a name without parentheses
+                yield _WITHOUT_PARENTHESES.get(type(node), f"{node.key.replace('_', ' ')}(?)")
             return
         if "start" in (node._meta or {}):
             name = self._text.raw(at).strip("`").lower()
@@ -564,6 +598,10 @@ class _Reader:
             return
         if name in ("coalesce", "nvl", "greatest", "least", "nullif", "ifnull", "array"):
             types = self._shared(flat)
+            select = filtering_select(node)
+            if name in ("greatest", "least") and all(is_never_null(item, select) for item in flat):
+                yield f"{name} of values({self._shared_exact(flat) or types})"
+                return
             yield f"{name}({types})"
             if name in ("coalesce", "nvl") and any(is_quotient(inner) for item in flat for inner in item.walk()):
                 yield "coalesce of a quotient"
@@ -571,7 +609,8 @@ class _Reader:
         if name in _OF_WINDOWS and node.find_ancestor(exp.Window) is not None:
             return  # a part of the window's signature
         if name in _GENERATORS and not isinstance(node.parent, exp.Lateral):
-            yield "a generator in the SELECT list"
+            is_only = bool(flat) and name in ("explode", "posexplode") and _is_only_column(node)
+            yield f"{name} as the only column({self._types(flat)})" if is_only else "a generator in the SELECT list"
             return
         if name == "inline":
             return  # a part of the signature of LATERAL VIEW
@@ -581,7 +620,14 @@ class _Reader:
         if name in ("sum", "avg") and len(flat) == 1 and self._digits(flat[0]) > _MOST_DIGITS - 10:
             yield f"{name} beyond 38 digits"
             return
-        if name in ("date_format", "from_unixtime", "unix_timestamp") and flat and len(self._strings_of(at)) == 1:
+        if name == "sqrt" and len(flat) == 1 and is_never_negative(flat[0], filtering_select(node)):
+            yield f"sqrt of no negative number({self._types(flat)})"
+            return
+        if name == "from_unixtime" and self._type(flat[0]) == "bigint" and is_time(flat[0], filtering_select(node)):
+            name = "from_unixtime of a time"
+        if name == "add_months" and flat and is_first_of_month(flat[0]):
+            name = "add_months of the first of a month"
+        if name in _WITH_FORMAT and flat and len(self._strings_of(at)) == 1:
             yield f"{name}({self._type(flat[0])},{self._written_format(name, at)})"
             return
         if name in ("round", "bround") and flat and _is_within_scale(flat, self._full_type(flat[0])):
@@ -603,13 +649,18 @@ class _Reader:
         if isinstance(node, exp.Trim) and node.args.get("position"):
             yield f"trim {str(node.args['position']).lower()} from({self._types(flat)})"
             return
-        if name == "size" and len(flat) == 1 and is_never_null(flat[0]):
-            yield f"size(not null {self._type(flat[0])})"
+        if name == "size" and len(flat) == 1:
+            is_value = is_never_null(flat[0], filtering_select(node))
+            of_filter = " as a filter" if is_filter_of_values(node) else ""
+            yield f"size{of_filter}({'not null ' if is_value else ''}{self._type(flat[0])})"
             return
         kind = self._type_in_text if name in ("concat", "||") else self._type
         if name in LITERALS_DECIDE:
             kind = self._literal_or_type
         is_part = name in ("substr", "substring")
+        if is_part and is_from_end(flat, filtering_select(node)):
+            yield f"{name} from the end of a longer text({','.join((self._type(flat[0]), *['n'] * (len(flat) - 1)))})"
+            return
         literals = argument_literals(name, flat)
         types = ",".join(
             "*"
@@ -623,6 +674,13 @@ class _Reader:
             name = "later element of split"
         unit = next((item.name.lower() for item in arguments if isinstance(item, exp.Var)), "")
         yield f"{name}({distinct}{f'{unit} from ' if unit and name in ('extract', 'trunc') else ''}{types})"
+
+    def _is_number_of_date(self, call: exp.Expr, kind: str) -> bool:
+        """Return whether a call prints a date or timestamp in digits only, of which an integer type has a value."""
+        at = function_token(self._text, call)
+        written = [] if at is None else self._strings_of(at)
+        is_number = len(written) == 1 and is_number_format(written[0][1:-1], kind)
+        return is_number and self._type(without_additions(call.this)) in ("date", "timestamp")
 
     def _nullif(self, value: exp.Expr, excluded: exp.Expr) -> str | None:
         """Return the types of nullif() in their order, with the class of a small integer; None for one type."""
@@ -745,6 +803,8 @@ class _Reader:
             name += f" of {kind}"
         if order is None:
             return f"over({name}{frame})"
+        if name in _WITHOUT_ORDER and _is_whole_partition(node.args.get("spec") or defined.args.get("spec")):
+            return f"over({name}; whole partition)"
         placed = self._nulls(order.expressions, node.find_ancestor(exp.Select), has_aliases=False)
         return f"over({name}; order: {placed}{frame})"
 
@@ -809,6 +869,23 @@ class _Reader:
             group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "all")
         )
         return bool(grouped) and not has_sets and all(spelled(item) in ordered for item in grouped)
+
+
+_WITHOUT_ORDER = ("count", "max", "min", "sum")
+
+
+def _is_whole_partition(frame: exp.Expr | None) -> bool:
+    """Return whether a window has all rows of the partition, so that their order decides about no exact value."""
+    ends = () if frame is None else (frame.args.get("start"), frame.args.get("end"))
+    return frame is not None and frame.args.get("kind") == "ROWS" and ends == ("UNBOUNDED", "UNBOUNDED")
+
+
+def _is_only_column(node: exp.Expr) -> bool:
+    """Return whether an expression, perhaps with names, is all that a SELECT returns."""
+    child, parent = node, node.parent
+    while isinstance(parent, (exp.Alias, exp.Aliases)):
+        child, parent = parent, parent.parent
+    return isinstance(parent, exp.Select) and child.arg_key == "expressions" and len(parent.selects) == 1
 
 
 _ORDERED = frozenset({*INTEGERS, "decimal", "string", "varchar", "boolean", "date", "timestamp"})

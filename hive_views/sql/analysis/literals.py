@@ -86,7 +86,9 @@ def _is_exact(number: str) -> bool:
 _FIELDS = frozenset({"yyyy", "MM", "MMM", "dd", "HH", "mm", "ss"})
 _RUNS_OF_LETTERS = re.compile(r"([A-Za-z])\1*")
 _FORMAT = re.compile(r"[A-Za-z \-/.:,_]+")
-_ATOM = r"""(?:[).]|[A-Za-z0-9 _@,:;#/=&%<>!~"-]|\[\^?[A-Za-z0-9 _.,:;@/#-]+\])"""
+_ESCAPED = r"\\[dwsDWS.*+?()|{}^$/\[\]-]"
+"""An escaped character, or a class of characters that Java has for both engines."""
+_ATOM = rf"""(?:[).]|[A-Za-z0-9 _@,:;#/=&%<>!~"-]|{_ESCAPED}|\[\^?(?:[A-Za-z0-9 _.,:;@/#-]|{_ESCAPED})+\])"""
 _REGEX = re.compile(rf"\^?(?:[(|]|{_ATOM}(?:[*+?]|\{{\d{{1,2}}(?:,\d{{0,2}})?\}})?)+\$?")
 _REPLACEMENT = re.compile(r"(?:[A-Za-z0-9 _.,:;*@/+#-]|\$\d(?!\d))*")
 _KEYS = re.compile(r"\$(?:\.[A-Za-z_]\w*)+")
@@ -106,8 +108,25 @@ def has_time(text: str) -> bool:
     return any(letter in text for letter in "Hms")
 
 
+_ONLY_DIGITS = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss)+")
+_MOST_DIGITS = {"int": 8, "bigint": 18}
+
+
+def is_number_format(text: str, kind: str) -> bool:
+    """Return whether a date in a format, such as yyyyMMdd, is a number that an integer type holds."""
+    return _ONLY_DIGITS.fullmatch(text) is not None and len(text) <= _MOST_DIGITS.get(kind, 0)
+
+
+_BACKSLASH = re.compile(r"[^\\]|\\\\(?![%_])")
+
+
+def has_only_escaped_backslashes(raw: str) -> bool:
+    """Return whether each backslash in a string, as it is written, is one of two that stand for one."""
+    return not _BACKSLASH.sub("", raw)
+
+
 def is_plain_regex(text: str) -> bool:
-    """Return whether a regular expression has no backslash and matches no empty text."""
+    """Return whether a regular expression has only usual parts, and matches no empty text."""
     if _REGEX.fullmatch(text) is None:
         return False
     try:
@@ -168,8 +187,8 @@ def _text_or_empty(text: str, _: list[exp.Expr]) -> str | None:
     return "'text'" if not text or _PLAIN_TEXT.fullmatch(text) else None
 
 
-def _separator(text: str, _: list[exp.Expr]) -> str | None:
-    return "'text'" if _SEPARATOR.fullmatch(text) else None
+def _separator(text: str, arguments: list[exp.Expr]) -> str | None:
+    return "'text'" if _SEPARATOR.fullmatch(text) else _regex(text, arguments)
 
 
 def _path(text: str, _: list[exp.Expr]) -> str | None:
@@ -194,66 +213,3 @@ _CLASSES = {
     ("split", 1): _separator,
 }
 """The class of a literal by the function and the number of the argument, from 0."""
-
-
-_NOT_NULL = (exp.Count, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
-"""Calls that return no NULL."""
-
-
-def is_never_null(node: exp.Expr, select: exp.Expr | None = None, *, has_aliases: bool = False) -> bool:
-    """Return whether an expression has a value in each row.
-
-    Args:
-        node: The expression.
-        select: The SELECT whose ORDER BY has it, whose WHERE clause counts.
-        has_aliases: Whether it may name an alias of that SELECT.
-    """
-    if isinstance(node, (exp.Paren, exp.Alias)):
-        return is_never_null(node.this, select, has_aliases=has_aliases)
-    if isinstance(node, (exp.Literal, exp.Array, *_NOT_NULL)):
-        return True
-    if isinstance(node, exp.Window):
-        return isinstance(node.this, _NOT_NULL)
-    if isinstance(node, exp.Coalesce):
-        return any(is_never_null(item, select) for item in (node.this, *node.expressions))
-    if isinstance(node, exp.Case):
-        results = [item.args["true"] for item in node.args["ifs"]]
-        default = node.args.get("default")
-        return default is not None and all(is_never_null(item, select) for item in (*results, default))
-    if isinstance(node, exp.Column) and isinstance(select, exp.Select):
-        name = node.name.lower()
-        aliased = next((item for item in select.selects if not node.table and item.alias.lower() == name), None)
-        if has_aliases and isinstance(aliased, exp.Alias):
-            return is_never_null(aliased.this, select)
-        where = select.args.get("where")
-        return (
-            where is not None
-            and not _has_sets(select)
-            and any(_excludes_null(item, node) for item in _conjuncts(where.this))
-        )
-    return False
-
-
-def _has_sets(select: exp.Select) -> bool:
-    """Return whether GROUP BY makes rows with NULL for keys."""
-    group = select.args.get("group")
-    return group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "all"))
-
-
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    return [*_conjuncts(node.this), *_conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
-
-
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-
-
-def _excludes_null(condition: exp.Expr, column: exp.Column) -> bool:
-    """Return whether a condition holds only for rows in which a column has a value."""
-    if isinstance(condition, exp.Not):
-        inner = condition.this.this if isinstance(condition.this, exp.Paren) else condition.this
-        return isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and inner.this == column
-    if isinstance(condition, _COMPARISONS):
-        return column in (condition.this, condition.expression)
-    return isinstance(condition, (exp.Between, exp.In)) and condition.this == column

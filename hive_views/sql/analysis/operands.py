@@ -19,7 +19,7 @@ _CHOICES = (exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Having, exp.
 _SETS = ("rollup", "cube", "grouping_sets", "all")
 _COLLECTIONS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 _WITHOUT_ORDER = (exp.ArraySort, exp.ArraySize, exp.ArrayContains)
-_CHOOSING = (exp.Coalesce, exp.Case, exp.If, exp.Nullif)
+_CHOOSING = (exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.Greatest, exp.Least)
 
 
 def spelled(node: exp.Expr) -> str:
@@ -29,7 +29,7 @@ def spelled(node: exp.Expr) -> str:
 
 def is_nonzero(node: exp.Expr) -> bool:
     """Return whether an expression is a number other than 0."""
-    value = _number(node)
+    value = number(node)
     return value is not None and value != 0
 
 
@@ -41,7 +41,7 @@ def is_quotient(node: exp.Expr) -> bool:
 def is_null_for_zero(node: exp.Expr) -> bool:
     """Return whether a divisor is written as `nullif(x, 0)`, so that it is never 0."""
     node = unwrapped(node)
-    return isinstance(node, exp.Nullif) and _number(node.expression) == 0
+    return isinstance(node, exp.Nullif) and number(node.expression) == 0
 
 
 def is_under_choice(node: exp.Expr) -> bool:
@@ -107,7 +107,7 @@ def _excludes_zero_divisor(choice: exp.Expr, branch: exp.Expr, divisor: str) -> 
 def _excludes_zero(condition: exp.Expr, divisor: str) -> bool:
     """Return whether a condition holds only where a divisor is not 0."""
     for item in conjuncts(condition):
-        for kind, value in _comparisons(item, divisor):
+        for kind, value in comparisons(item, divisor):
             if kind in (exp.NEQ, exp.GT, exp.LT) and value == 0:
                 return True
             if (kind in (exp.GT, exp.GTE) and value > 0) or (kind in (exp.LT, exp.LTE) and value < 0):
@@ -122,26 +122,26 @@ def _holds_for_zero(condition: exp.Expr, divisor: str) -> bool:
     condition = unwrapped(condition)
     if isinstance(condition, exp.Or):
         return _holds_for_zero(condition.this, divisor) or _holds_for_zero(condition.expression, divisor)
-    return any(kind in (exp.EQ, exp.LTE, exp.GTE) and value == 0 for kind, value in _comparisons(condition, divisor))
+    return any(kind in (exp.EQ, exp.LTE, exp.GTE) and value == 0 for kind, value in comparisons(condition, divisor))
 
 
 _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
 
 
-def _comparisons(condition: exp.Expr, divisor: str) -> Iterator[tuple[type[exp.Expr], float]]:
-    """Yield the operator and the number with which a condition compares a divisor."""
+def comparisons(condition: exp.Expr, divisor: str) -> Iterator[tuple[type[exp.Expr], float]]:
+    """Yield the operator and the number with which a condition compares an expression, spelled as `spelled` does."""
     condition = unwrapped(condition)
     kind = type(condition)
     if kind not in (exp.EQ, exp.NEQ, *_TURNED):
         return
     sides = (condition.this, condition.expression)
     for (one, other), operator in ((sides, kind), (sides[::-1], _TURNED.get(kind, kind))):
-        value = _number(other)
+        value = number(other)
         if value is not None and spelled(one) == divisor:
             yield operator, value
 
 
-def _number(node: exp.Expr) -> float | None:
+def number(node: exp.Expr) -> float | None:
     """Return the value of a number that is written in a text, perhaps with a sign."""
     node, sign = unwrapped(node), 1
     while isinstance(node, exp.Neg):
@@ -166,14 +166,14 @@ def is_rounded(quotient: exp.Expr) -> bool:
     if not isinstance(parent, exp.Round) or parent.this is not node:
         return False
     digits = parent.args.get("decimals")
-    number = 0 if digits is None else _number(digits)
-    return number is not None and 0 <= number <= _MOST_ROUNDED_DIGITS
+    written = 0 if digits is None else number(digits)
+    return written is not None and 0 <= written <= _MOST_ROUNDED_DIGITS
 
 
 def _is_factor(product: exp.Mul, value: exp.Expr) -> bool:
     """Return whether the other operand of a product is a number such as 100."""
-    number = _number(product.this if product.expression is value else product.expression)
-    return number is not None and abs(number) <= _LARGEST_FACTOR
+    factor = number(product.this if product.expression is value else product.expression)
+    return factor is not None and abs(factor) <= _LARGEST_FACTOR
 
 
 def rounded_quotient(product: exp.Expr) -> exp.Div | None:
@@ -227,18 +227,42 @@ def computing(literal: exp.Literal) -> exp.Expr | None:
 
 
 def values_of_choice(choice: exp.Expr) -> list[exp.Expr]:
-    """Return the values of which CASE, IF or coalesce returns one."""
+    """Return the values of which CASE, IF, coalesce, greatest or least returns one."""
     if isinstance(choice, exp.Case):
         values = [item.args["true"] for item in choice.args["ifs"]]
         default = choice.args.get("default")
         return values if default is None else [*values, default]
     if isinstance(choice, exp.If):
         return [item for name in ("true", "false") if (item := choice.args.get(name)) is not None]
-    return [choice.this, *choice.expressions] if isinstance(choice, exp.Coalesce) else []
+    return [choice.this, *choice.expressions] if isinstance(choice, (exp.Coalesce, exp.Greatest, exp.Least)) else []
 
 
 def is_later_element(call: exp.Expr) -> bool:
     """Return whether of an array only an element after the first is used, as in `split(x, ',')[1]`."""
     parent = call.parent
-    index = parent.expressions[0] if isinstance(parent, exp.Bracket) and len(parent.expressions) == 1 else None
-    return index is not None and parent is not None and parent.this is call and (_number(index) or 0) > 0
+    at = _index(parent) if parent is not None and parent.this is call else None
+    return at is not None and at > 0
+
+
+def is_existing_element(bracket: exp.Expr) -> bool:
+    """Return whether an array has the element that is used: the first one of `split`, or one that is written."""
+    at, values = _index(bracket), unwrapped(bracket.this)
+    if at is None or at < 0:
+        return False
+    is_first = at == 0 and isinstance(values, (exp.Split, exp.RegexpSplit))
+    return is_first or (isinstance(values, exp.Array) and at < len(values.expressions))
+
+
+def _index(bracket: exp.Expr) -> float | None:
+    """Return the number in the brackets behind an array; None if there is another expression."""
+    is_one = isinstance(bracket, exp.Bracket) and len(bracket.expressions) == 1
+    return number(bracket.expressions[0]) if is_one else None
+
+
+_STARTS = ("mm", "mon", "month", "q", "quarter", "year", "yy", "yyyy")
+
+
+def is_first_of_month(node: exp.Expr) -> bool:
+    """Return whether a date is the first day of a month, as in `trunc(x, 'MM')`."""
+    unit = node.args.get("unit") if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)) else None
+    return unit is not None and unit.name.lower() in _STARTS

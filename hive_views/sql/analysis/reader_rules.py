@@ -263,7 +263,8 @@ _IN_ANSI_MODE = (
     (rf"[-+*]\({_INTEGER},{_INTEGER}\)|negative\({_INTEGER}\)|abs\({_INTEGER}\)|sum\(bigint\)",
      "integers that overflow", None),
     (rf"cast\({_TEXT} as (?:{_NUMBER}|{_DAY})\)", "a cast of a text that is no value of the type", "NULL"),
-    (rf"cast\({_NUMBER} as (?:tinyint|smallint|int)\)|cast\((?:double|float) as bigint\)|cast\(.* as decimal.*\)",
+    (rf"cast\({_NUMBER} as (?:tinyint|smallint|int)\)|cast\((?:double|float) as bigint\)|"
+     r"cast\((?!decimal as decimal with fewer digits).* as decimal.*\)",
      "a cast of a number that the type cannot hold", None),
     (r"\[\]\(array.*\)", "an element beyond the end of an array", "NULL"),
 )  # fmt: skip

@@ -10,10 +10,21 @@ from hive_views.sql.resolver.resolver import resolve
 from hive_views.sql.text.dialects import Dialect
 from tests.unit.sql.tables import Tables
 
-COLUMNS = {"i": "int", "l": "bigint", "d": "double", "n": "decimal(10,2)", "s": "string", "dt": "date"}
+COLUMNS = {
+    "i": "int",
+    "l": "bigint",
+    "d": "double",
+    "n": "decimal(10,2)",
+    "s": "string",
+    "dt": "date",
+    "a": "array<int>",
+}
 TABLES = Tables({"k.t": COLUMNS, "k.u": COLUMNS})
 NONZERO = "/ by a number that is not 0"
 ONE_TABLE = "one table, read with a filter and without"
+WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+FEWER = "cast(decimal as decimal with fewer digits behind its point)"
+RANK = "over(rank(); order: "
 ZEROS = "decimal literal with trailing zeros"
 
 SIGNATURES = [
@@ -62,6 +73,76 @@ SIGNATURES = [
     ("SELECT CASE WHEN i > 0 THEN i END + 1 AS r FROM t", "+(int,int)"),
     ("SELECT CAST(n AS int) AS r FROM t", "cast(small decimal as int)"),
     ("SELECT CAST(n AS smallint) AS r FROM t", "cast(decimal as smallint)"),
+    ("SELECT CAST(n AS decimal(9,1)) AS r FROM t", "cast(decimal as narrower decimal)"),
+    ("SELECT CAST(n AS decimal(10,1)) AS r FROM t", FEWER),
+    ("SELECT CAST(n * 1.19 AS decimal(12,2)) AS r FROM t", FEWER),
+    ("SELECT CAST(n * 1.19 AS decimal(10,2)) AS r FROM t", "cast(decimal as narrower decimal)"),
+    ("SELECT CAST(date_format(dt, 'yyyyMMdd') AS int) AS r FROM t", "cast(part of a date as int)"),
+    ("SELECT CAST(date_format(s, 'yyyyMMdd') AS int) AS r FROM t", "cast(string as int)"),
+    ("SELECT CAST(date_format(dt, 'yyyy-MM') AS int) AS r FROM t", "cast(string as int)"),
+    # -- Values that are never NULL
+    ("SELECT rank() OVER (ORDER BY i) AS r FROM t WHERE i > 3", f"{RANK}explicit nulls)"),
+    ("SELECT rank() OVER (ORDER BY i) AS r FROM t WHERE year(dt) = 2024 OR i > 3", f"{RANK}default nulls)"),
+    ("SELECT rank() OVER (ORDER BY dt) AS r FROM t WHERE year(dt) = 2024", f"{RANK}explicit nulls)"),
+    ("SELECT rank() OVER (ORDER BY s) AS r FROM t WHERE s LIKE 'a%'", f"{RANK}explicit nulls)"),
+    ("SELECT rank() OVER (ORDER BY s) AS r FROM t WHERE NOT s LIKE 'a%'", f"{RANK}explicit nulls)"),
+    ("SELECT rank() OVER (ORDER BY s) AS r FROM t WHERE coalesce(s, 'a') = 'a'", f"{RANK}default nulls)"),
+    (
+        "SELECT rank() OVER (ORDER BY n) AS r FROM (SELECT s, count(*) AS n FROM t GROUP BY s) x",
+        f"{RANK}explicit nulls)",
+    ),
+    ("SELECT rank() OVER (ORDER BY n) AS r FROM (SELECT s, sum(i) AS n FROM t GROUP BY s) x", f"{RANK}default nulls)"),
+    (
+        "SELECT rank() OVER (ORDER BY s) AS r FROM (SELECT s FROM t WHERE s <> '' GROUP BY s) x",
+        f"{RANK}explicit nulls)",
+    ),
+    (
+        "SELECT rank() OVER (ORDER BY s) AS r FROM (SELECT s FROM t WHERE s <> '' GROUP BY s WITH CUBE) x",
+        f"{RANK}default nulls)",
+    ),
+    ("WITH x AS (SELECT i FROM t WHERE i > 1) SELECT rank() OVER (ORDER BY i) AS r FROM x", f"{RANK}explicit nulls)"),
+    (
+        "WITH x AS (SELECT i, l FROM t WHERE i > 1) "
+        "SELECT rank() OVER (ORDER BY x.i) AS r FROM t RIGHT JOIN x USING (l)",
+        f"{RANK}default nulls)",
+    ),
+    (
+        "WITH x AS (SELECT i, l FROM t WHERE i > 1) "
+        "SELECT rank() OVER (ORDER BY x.i) AS r FROM t LEFT JOIN x USING (l)",
+        f"{RANK}default nulls)",
+    ),
+    (
+        "SELECT rank() OVER (ORDER BY t.i) AS r FROM t "
+        "JOIN (WITH t AS (SELECT i, l FROM u WHERE i > 1) SELECT l FROM t) x ON t.l = x.l",
+        f"{RANK}default nulls)",
+    ),
+    ("SELECT rank() OVER (ORDER BY a.i) AS r FROM t a JOIN u b ON a.i = b.i", f"{RANK}explicit nulls)"),
+    ("SELECT rank() OVER (ORDER BY a.i) AS r FROM t a LEFT JOIN u b ON a.i = b.i", f"{RANK}default nulls)"),
+    ("SELECT greatest(i, 1) AS r FROM t WHERE i IS NOT NULL", "greatest of values(int)"),
+    ("SELECT greatest(coalesce(i, 0), 1) AS r FROM t", "greatest of values(int)"),
+    ("SELECT greatest(i, 1) AS r FROM t WHERE l IS NOT NULL", "greatest(int)"),
+    ("SELECT i FROM t WHERE greatest(i, 1) = 1 AND i IS NOT NULL", "greatest(int)"),
+    ("SELECT i FROM t WHERE i NOT IN (SELECT i FROM u WHERE i IS NOT NULL)", "in query not of values(int,int)"),
+    ("SELECT i FROM t WHERE i NOT IN (SELECT i FROM u)", "in query not(int,int)"),
+    # -- Values within bounds
+    ("SELECT sqrt(abs(d)) AS r FROM t", "sqrt of no negative number(double)"),
+    ("SELECT sqrt(pow(i, 2) + pow(d, 2)) AS r FROM t", "sqrt of no negative number(double)"),
+    ("SELECT sqrt(pow(i, 3)) AS r FROM t", "sqrt(double)"),
+    ("SELECT sqrt(i * i) AS r FROM t", "sqrt(int)"),
+    ("SELECT sqrt(i) AS r FROM t WHERE i >= 0", "sqrt of no negative number(int)"),
+    ("SELECT sqrt(i) AS r FROM t WHERE i >= -1", "sqrt(int)"),
+    ("SELECT sqrt(i) AS r FROM t WHERE i BETWEEN 1 AND 5", "sqrt of no negative number(int)"),
+    ("SELECT from_unixtime(l) AS r FROM t WHERE l BETWEEN 0 AND 2000000000", "from_unixtime of a time(bigint,string)"),
+    (
+        "SELECT from_unixtime(l, 'yyyy') AS r FROM t WHERE l > 0 AND l < 99",
+        "from_unixtime of a time(bigint,'fields of dates')",
+    ),
+    ("SELECT from_unixtime(l) AS r FROM t WHERE l < 2000000000", "from_unixtime(bigint,string)"),
+    ("SELECT split(s, '-')[0] AS r FROM t", "[] of an element that exists(array,int)"),
+    ("SELECT array(i, 1)[1] AS r FROM t", "[] of an element that exists(array,int)"),
+    ("SELECT array(i, 1)[2] AS r FROM t", "[](array,int)"),
+    ("SELECT a[0] AS r FROM t", "[](array,int)"),
+    ("SELECT add_months(trunc(dt, 'MM'), 1) AS r FROM t WHERE current_date > dt", "current_date()"),
     # -- Outer joins
     ("SELECT a.i FROM t a LEFT JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l", ONE_TABLE),
     ("SELECT a.i FROM t a FULL JOIN (SELECT l FROM t WHERE l < 9) b ON b.l = a.l AND a.i > 1", ONE_TABLE),
@@ -98,7 +179,13 @@ SIGNATURES = [
     ("SELECT concat_ws('-', s, s, s) AS r FROM t", "concat_ws('text',string)"),
     ("SELECT split(s, ',')[0] AS r FROM t", "split(string,'text')"),
     ("SELECT split(s, ',')[1] AS r FROM t", "later element of split(string,'text')"),
-    ("SELECT split(s, '[.]') AS r FROM t", "split(string,'[.]')"),
+    ("SELECT split(s, '[.]') AS r FROM t", "split(string,'regex')"),
+    ("SELECT split(s, 'b*') AS r FROM t", "split(string,'b*')"),
+    (r"SELECT regexp_extract(s, '^(\\w+)@', 1) AS r FROM t", "regexp_extract(string,'regex',group)"),
+    (r"SELECT i FROM t WHERE s RLIKE '\\d'", "string with an escaped backslash"),
+    (r"SELECT i FROM t WHERE s RLIKE '\\d*'", r"rlike pattern('\\d*')"),
+    (r"SELECT i FROM t WHERE s RLIKE '\d'", "string with a backslash"),
+    (r"SELECT i FROM t WHERE s LIKE 'a\\%'", "string with a backslash"),
     ("SELECT dt + INTERVAL '1' MONTH AS r FROM t", "+(date,interval month)"),
     # -- Collections and structs
     ("SELECT s, size(collect_set(i)) AS r FROM t GROUP BY s", "collect_set without order(int)"),
@@ -121,6 +208,9 @@ SIGNATURES = [
     ("SELECT s, grouping__id AS r FROM t GROUP BY s WITH CUBE", "grouping__id"),
     ("SELECT s, sum(i) AS r FROM t GROUP BY s HAVING sum(i) > 5", "<(bigint,int)"),
     ("SELECT sum(i) OVER w AS r FROM t WINDOW w AS (ORDER BY s)", "over(sum; order: default nulls)"),
+    (f"SELECT max(i) OVER (PARTITION BY s ORDER BY l {WHOLE}) AS r FROM t", "over(max; whole partition)"),
+    (f"SELECT max(d) OVER (ORDER BY l {WHOLE}) AS r FROM t", "over(max of double; order: default nulls; frame)"),
+    ("SELECT explode(a) AS r FROM t", "explode as the only column(array)"),
     ("SELECT i FROM t WHERE s LIKE ANY ('a%', '%b')", "like pattern('%b')"),
     (
         "SELECT sum(d) OVER (ORDER BY i NULLS LAST ROWS 1 PRECEDING) AS r FROM t",
