@@ -70,8 +70,8 @@ def invalid_create_in(client: MetastoreClient, database: str) -> Callable[[], No
     """Return an invalid create of a view, which has no directory, for a change or drop of its database.
 
     Whatever is invalid in a drop of a database, a server finds it in front of its listeners. A change to an owner that
-    is too long is no alternative: 2.3.10 confirms it, does not store it, and keeps its transaction open, so that later
-    requests of the connection fail.
+    is too long is no alternative: 2.3.10 confirms it, does not store it, and answers the next request of the
+    connection with "Transaction has already started".
     """
     columns = StorageDescriptor(cols=[FieldSchema("c", "int", "")], serdeInfo=SerDeInfo(parameters={}), parameters={})
     row = Table(
