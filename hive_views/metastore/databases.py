@@ -23,6 +23,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
 )
+from hive_views.metastore.invalid_requests import invalid_create_in, invalid_database_create
 from hive_views.metastore.rejections import proves_unchanged, rejection_error
 from hive_views.metastore.transport.client import MetastoreClient
 
@@ -47,7 +48,10 @@ def create_database(client: MetastoreClient, name: str, properties: Mapping[str,
         if not _is_stored(client, database):
             raise NamespaceAlreadyExistsError(name) from None
     except (InvalidObjectException, MetaException, MetastoreRefusedError) as error:
-        raise rejection_error(client, "create_database", name, error, lambda: _read(client, name) is None) from error
+        invalid = invalid_database_create(client, database)
+        raise rejection_error(
+            client, "create_database", name, error, lambda: _read(client, name) is None, invalid
+        ) from error
 
 
 def _read(client: MetastoreClient, name: str) -> Database | None:
@@ -85,7 +89,10 @@ def drop_database(client: MetastoreClient, name: str) -> None:
             raise NoSuchNamespaceError(name) from None
         if isinstance(error, InvalidOperationException) and proves_unchanged(error):
             raise NamespaceNotEmptyError(name) from error
-        raise rejection_error(client, "drop_database", name, error, lambda: _read(client, name) is not None) from error
+        invalid = invalid_create_in(client, name)
+        raise rejection_error(
+            client, "drop_database", name, error, lambda: _read(client, name) is not None, invalid
+        ) from error
 
 
 def database_properties(client: MetastoreClient, name: str) -> dict[str, str]:
@@ -118,7 +125,10 @@ def update_database(
     except (NoSuchObjectException, MetaException, MetastoreRefusedError) as error:
         if isinstance(error, NoSuchObjectException) and proves_unchanged(error):
             raise NoSuchNamespaceError(name) from None
-        raise rejection_error(client, "alter_database", name, error, lambda: _read(client, name) == before) from error
+        invalid = invalid_create_in(client, name)
+        raise rejection_error(
+            client, "alter_database", name, error, lambda: _read(client, name) == before, invalid
+        ) from error
     _check_stored(client, name, {LOCATION, COMMENT} & (removed | updates.keys()), database)
     return removed, removals - removed
 

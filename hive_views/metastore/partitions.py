@@ -26,6 +26,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Partition,
     Table,
 )
+from hive_views.metastore.invalid_requests import ABSENT, invalid_partition
 from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.rows.row import CHANGE_TIME, Row
 from hive_views.metastore.store import MetastoreStore
@@ -160,16 +161,7 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
     """Add partitions, with their fingerprints, to a view and return those that did not exist before."""
     added: list[Values] = []
     for values, fingerprint in partitions.items():
-        partition = Partition(
-            values=list(values),
-            dbName=row.name.database,
-            tableName=row.name.name,
-            createTime=0,
-            lastAccessTime=0,
-            parameters={} if fingerprint is None else {SOURCES: fingerprint},
-        )
-        if row.table.sd is not None and row.table.sd.location:
-            partition.sd = copy.copy(row.table.sd)
+        partition = _new_partition(row, values, {} if fingerprint is None else {SOURCES: fingerprint})
         with after_steps(*(f"the partition {'/'.join(item)} was added" for item in added)):
             try:
                 client.add_partition(partition)
@@ -177,9 +169,24 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
                 continue
             except (MetaException, InvalidObjectException, NoSuchObjectException, MetastoreRefusedError) as error:
                 is_missing = partial(_is_missing, client, row, values)
-                raise rejection_error(client, "add_partition", str(row.name), error, is_missing) from error
+                invalid = invalid_partition(client, partition)
+                raise rejection_error(client, "add_partition", str(row.name), error, is_missing, invalid) from error
         added.append(values)
     return added
+
+
+def _new_partition(row: Row, values: Values, parameters: dict[str, str]) -> Partition:
+    partition = Partition(
+        values=list(values),
+        dbName=row.name.database,
+        tableName=row.name.name,
+        createTime=0,
+        lastAccessTime=0,
+        parameters=parameters,
+    )
+    if row.table.sd is not None and row.table.sd.location:
+        partition.sd = copy.copy(row.table.sd)
+    return partition
 
 
 def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
@@ -193,7 +200,8 @@ def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Valu
                 continue
             except (MetaException, MetastoreRefusedError) as error:
                 is_stored = partial(_is_stored, client, row, values)
-                raise rejection_error(client, "drop_partition", str(row.name), error, is_stored) from error
+                invalid = invalid_partition(client, _new_partition(row, (ABSENT,) * len(values), {}))
+                raise rejection_error(client, "drop_partition", str(row.name), error, is_stored, invalid) from error
         dropped.append(values)
     return dropped
 

@@ -7,8 +7,8 @@ server makes before its transaction, such as a denial (`denials`), and errors ab
 store, because each attempt fails in the same way. An error about a missing object is not a proof if it reports a
 failure of the server's database (`is_failed_lookup`): an earlier attempt of the same request may have sent its COMMIT.
 
-The texts of checks that a site has added are unknown (`may_be_check`). A change of a table that a server refuses with
-such a text is followed by a request that only checks can answer in this way (`ChangeRequest.confirm`).
+The texts of checks that a site has added are unknown (`may_be_check`). A change that a server refuses with
+such a text is followed by a request that only checks can answer in this way (`comes_from_check`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
 )
 from hive_views.metastore.denials import denied_user, is_denial, names_database_failure
-from hive_views.metastore.store import CAS_REJECTED, Rejection, rejection_message
+from hive_views.metastore.store import CAS_REJECTED, DECLARED_REJECTIONS, Rejection, rejection_message
 from hive_views.metastore.transport.client import MetastoreClient
 from hive_views.metastore.transport.failures import is_failed_lookup
 from hive_views.metastore.transport.methods import UnknownMethodError
@@ -112,6 +112,24 @@ def may_be_check(rejection: Rejection) -> bool:
     return is_unproven and message != "" and not names_database_failure(message)
 
 
+def comes_from_check(rejection: Rejection, invalid: Callable[[], None]) -> bool:
+    """Return whether a check of the server, in front of its transaction, rejected a request.
+
+    `invalid` sends an invalid request (`invalid_requests`). The same answer to it comes from a check. A repetition of
+    the request would not show that: while a COMMIT is delayed, Hive 4.2.0 fails each time with "One or more instances
+    could not be made persistent".
+    """
+    if not may_be_check(rejection):
+        return False
+    try:
+        invalid()
+    except DECLARED_REJECTIONS as answer:
+        return bool(answer == rejection)
+    except MetastoreError:
+        return False
+    return False
+
+
 def denial_error(
     client: MetastoreClient, method: str, name: str, denial: Rejection, operation: str | None = None
 ) -> PermissionDeniedError:
@@ -121,17 +139,25 @@ def denial_error(
 
 
 def rejection_error(
-    client: MetastoreClient, method: str, name: str, rejection: Rejection, is_unchanged: Callable[[], bool]
+    client: MetastoreClient,
+    method: str,
+    name: str,
+    rejection: Rejection,
+    is_unchanged: Callable[[], bool],
+    invalid: Callable[[], None],
 ) -> MetastoreRefusedError | CommitStateUnknownError:
     """Return the error for a change of a database or partition that the server did not confirm.
 
-    `is_unchanged` reads whether the object has the state from before the change; it is called after a denial.
+    `is_unchanged` reads whether the object has the state from before the change; it is called after a refusal by a
+    check. `invalid` is for `comes_from_check`.
     """
     text = rejection_message(rejection)
-    if is_denial(rejection):
+    is_denied = is_denial(rejection)
+    if is_denied or comes_from_check(rejection, invalid):
         try:
             if is_unchanged():
-                return denial_error(client, method, name, rejection)
+                refused = MetastoreRefusedError(method, f"{name} was not changed: {text}")
+                return denial_error(client, method, name, rejection) if is_denied else refused
             reason = f"{method} was denied ({text}), but {name} is not in its previous state"
         except MetastoreError as error:
             reason = f"{method} was denied ({text}); then: {error}"

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from hive_views.errors import CommitFailedError, MetastoreError, NoSuchViewError
 from hive_views.metastore._thrift.hive_metastore.ttypes import NoSuchObjectException
-from hive_views.metastore.commit.invalid_requests import invalid_change
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.commit.view_commit import send_drop
 from hive_views.metastore.drift import Difference, find_damage, long_values, may_be_damaged
+from hive_views.metastore.invalid_requests import invalid_change
 from hive_views.metastore.queries import all_view_names, database_names, read_rows
 from hive_views.metastore.rows.row import CHANGE_TIME, METADATA_LOCATION, Row, RowKind
 from hive_views.metastore.rows.serialization import row_as_json, row_fingerprint

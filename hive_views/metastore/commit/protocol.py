@@ -34,9 +34,9 @@ from hive_views.metastore.capabilities import honors_cas, is_cas_verified
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.locking.lock import MetastoreLock, hold_lock
 from hive_views.metastore.rejections import (
+    comes_from_check,
     denial_error,
     is_cas_rejection,
-    may_be_check,
     proves_unchanged,
 )
 from hive_views.metastore.rows.row import Row
@@ -187,22 +187,10 @@ class ChangeRequest:
             raise self.outcome_unknown(f"{self.lost_reply}; then: {error}") from error
 
     def confirm(self, rejection: Rejection | None, invalid: Callable[[], None] | None) -> None:
-        """Determine whether a check of the server, in front of its transaction, rejected the only request.
-
-        `invalid` sends an invalid request of the same kind (`invalid_requests`). The same answer to it comes from a
-        check. A repetition of the request would not show that: while a COMMIT is delayed, Hive 4.2.0 fails each time
-        with "One or more instances could not be made persistent".
-        """
-        if rejection is None or invalid is None or not may_be_check(rejection):
-            return
-        try:
-            invalid()
-        except DECLARED_REJECTIONS as answer:
-            if answer == rejection:
-                self._has_failed = False
-                self.is_refused_by_check = True
-        except MetastoreError:
-            return
+        """Determine whether a check of the server rejected the only request; `invalid` is for `comes_from_check`."""
+        if rejection is not None and invalid is not None and comes_from_check(rejection, invalid):
+            self._has_failed = False
+            self.is_refused_by_check = True
 
     def send_once(self, call: Callable[[], None]) -> Rejection | None:
         """Send the request once; return its rejection, or None if it was applied."""

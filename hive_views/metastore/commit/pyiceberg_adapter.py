@@ -34,9 +34,9 @@ from hive_views.errors import (
 from hive_views.identifiers import ViewName
 from hive_views.metastore._thrift.hive_metastore import ttypes
 from hive_views.metastore.capabilities import is_cas_verified
-from hive_views.metastore.commit.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.commit.protocol import ChangeRequest
 from hive_views.metastore.denials import is_denial
+from hive_views.metastore.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.locking.lock import MetastoreLock, acquire_lock, hold_lock
 from hive_views.metastore.rejections import (
     are_columns_incompatible,

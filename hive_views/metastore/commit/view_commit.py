@@ -43,12 +43,12 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     NoSuchObjectException,
     Table,
 )
-from hive_views.metastore.commit.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.commit.protocol import ChangeRequest, CommitPrecondition
 from hive_views.metastore.commit.verification import is_commit_applied
 from hive_views.metastore.commit.view_properties import check_location
 from hive_views.metastore.denials import is_denial
 from hive_views.metastore.drift import find_damage, find_unrecorded_text, long_values, may_be_damaged
+from hive_views.metastore.invalid_requests import invalid_change, invalid_create
 from hive_views.metastore.partitions import check_partition_keys_unchanged
 from hive_views.metastore.rows.codec import changed_row, new_row, renamed_row
 from hive_views.metastore.rows.row import METADATA_LOCATION, UUID, Row, RowKind, read_row

@@ -8,8 +8,12 @@ import org.apache.hadoop.hive.metastore.MetaStorePreEventListener;
 import org.apache.hadoop.hive.metastore.api.InvalidOperationException;
 import org.apache.hadoop.hive.metastore.api.MetaException;
 import org.apache.hadoop.hive.metastore.api.NoSuchObjectException;
+import org.apache.hadoop.hive.metastore.events.AddPartitionEvent;
 import org.apache.hadoop.hive.metastore.events.AlterTableEvent;
+import org.apache.hadoop.hive.metastore.events.CreateDatabaseEvent;
 import org.apache.hadoop.hive.metastore.events.CreateTableEvent;
+import org.apache.hadoop.hive.metastore.events.DropDatabaseEvent;
+import org.apache.hadoop.hive.metastore.events.DropPartitionEvent;
 import org.apache.hadoop.hive.metastore.events.DropTableEvent;
 import org.apache.hadoop.hive.metastore.events.PreEventContext;
 
@@ -82,6 +86,26 @@ public class RefusingListener extends MetaStorePreEventListener {
 
     @Override
     public void onDropTable(DropTableEvent event) throws MetaException {
+      refuse(read(configuration, "after"));
+    }
+
+    @Override
+    public void onAddPartition(AddPartitionEvent event) throws MetaException {
+      refuse(read(configuration, "after"));
+    }
+
+    @Override
+    public void onDropPartition(DropPartitionEvent event) throws MetaException {
+      refuse(read(configuration, "after"));
+    }
+
+    @Override
+    public void onCreateDatabase(CreateDatabaseEvent event) throws MetaException {
+      refuse(read(configuration, "after"));
+    }
+
+    @Override
+    public void onDropDatabase(DropDatabaseEvent event) throws MetaException {
       refuse(read(configuration, "after"));
     }
   }

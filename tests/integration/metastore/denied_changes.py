@@ -34,6 +34,9 @@ STORAGE_BASED = {
 """Storage based authorization: whoever may write to the directory of an object may change its row."""
 
 QUERY = "SELECT id, data FROM t"
+EMPTY = "_empty"
+"""The end of the name of a database without objects."""
+
 PARTITIONED, LEGACY, REGISTERED, MATERIALIZED = "p", "legacy", "registered", "mv"
 
 
@@ -74,6 +77,7 @@ class Realm(Observer):
 
     def fill(self, catalog: HiveViewCatalog) -> None:
         """Create the objects as their owner."""
+        catalog.create_namespace(f"{self.database}{EMPTY}", {"location": f"{self.location}/empty.db"})
         catalog.create_table((self.database, "t"), SCHEMA)
         catalog.create_view((self.database, "v"), SCHEMA, version(self.database))
         catalog.load_view((self.database, "v")).update().replace_version(
@@ -248,4 +252,5 @@ OPERATIONS = (
         "",
         is_checked_by_hive2=False,
     ),
+    Denied("drop database", lambda catalog, realm: catalog.drop_namespace(f"{realm.database}{EMPTY}"), "drop", EMPTY),
 )

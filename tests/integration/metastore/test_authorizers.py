@@ -27,7 +27,7 @@ from hive_views.local_metastore.maven import Artifact, fetch
 from hive_views.local_metastore.process import MetastoreProcess
 from hive_views.local_metastore.standalone import StandaloneMetastore
 from tests.conftest import CACHE
-from tests.integration.metastore.denied_changes import OPERATIONS, STORAGE_BASED, Denied, Realm
+from tests.integration.metastore.denied_changes import EMPTY, OPERATIONS, STORAGE_BASED, Denied, Realm
 from tests.integration.metastore.listeners import build_agent, start_with_agent
 
 _PLUGINS = "org.apache.hadoop.hive.ql.security.authorization"
@@ -129,8 +129,9 @@ def served(realm: Realm, version: str, directory: Path, properties: Mapping[str,
 
 
 def grant_select(realm: Realm, privilege: str) -> None:
-    """Let alice read everything in the database."""
-    objects = [HiveObjectRef(HiveObjectType.DATABASE, realm.database)]
+    """Let alice read everything in the databases."""
+    databases = (realm.database, f"{realm.database}{EMPTY}")
+    objects = [HiveObjectRef(HiveObjectType.DATABASE, name) for name in databases]
     objects += [HiveObjectRef(HiveObjectType.TABLE, realm.database, name) for name in realm.names()]
     info = PrivilegeGrantInfo(privilege, 0, "hive", PrincipalType.USER, False)
     grants = [HiveObjectPrivilege(granted, "alice", PrincipalType.USER, info) for granted in objects]
