@@ -49,6 +49,9 @@ def _place(node: exp.Expr, place_of: Callable[[exp.Expr], str | None]) -> str | 
 
 def _sorting(query: ParsedQuery, node: exp.Expr) -> str | None:
     if isinstance(node, _SORTS) and not isinstance(node.parent, exp.Window):
+        group = node.parent.args.get("group") if node.parent is not None else None
+        if group is not None and group.find(exp.Query) is not None:
+            return None  # it may be a grouping key, whose result is sorted
         return "ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY"
     name = query.function_name(node) if isinstance(node, exp.Func) else None
     return f"{name}()" if name in SPARK_GENERATORS else None

@@ -106,7 +106,8 @@ def test_functions_that_are_not_built_in_may_be_aggregates() -> None:
         "SELECT a AS x, (SELECT max(x) FROM (SELECT c AS x FROM u)) AS y FROM o",
         "SELECT a AS x, transform(array(1), x -> x) AS y FROM o",
         "SELECT max(b) AS x FROM (SELECT b, a AS x FROM o) GROUP BY x",
+        "SELECT a FROM o GROUP BY a IN (SELECT a FROM u), a ORDER BY a IN (SELECT a FROM u)",
     ],
 )
-def test_names_of_aliases_that_mean_something_else(sql: str) -> None:
+def test_names_and_queries_that_mean_something_else(sql: str) -> None:
     assert reason(sql) is None
