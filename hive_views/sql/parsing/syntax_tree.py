@@ -135,6 +135,27 @@ def begins_with_with(query: exp.Expr) -> bool:
     return query.args.get("with_") is not None
 
 
+def windowed_function(window: exp.Expr) -> Any:
+    """Return the function of `f(…) IGNORE NULLS OVER (…)`."""
+    function = window.this
+    while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
+        function = function.this
+    return function
+
+
+def window_definition(window: exp.Expr) -> exp.Expr | None:
+    """Return the window of the clause WINDOW that OVER names, in the same letter case, otherwise the window itself.
+
+    None if there is no window of the name.
+    """
+    name = window.args.get("alias")
+    if not isinstance(name, exp.Identifier):
+        return window
+    select = window.find_ancestor(exp.Select)
+    named: list[exp.Expr] = (select.args.get("windows") or []) if select is not None else []
+    return next((item for item in named if item is not window and item.name == name.name), None)
+
+
 def is_star(item: exp.Expr) -> bool:
     """Return whether an item of a SELECT list is `*` or `t.*`."""
     return type(item) is exp.Star or (type(item) is exp.Column and type(item.this) is exp.Star)

@@ -18,13 +18,13 @@ from hive_views.sql.parsing.syntax_tree import (
     has_grouping_sets,
     is_star,
     unwrapped,
+    windowed_function,
 )
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext
 from hive_views.sql.resolver.implicit_names import implicit_name
 from hive_views.sql.resolver.names import find_dotted, function_name, resolve
 from hive_views.sql.resolver.ordering import keys_of, ordinal_of
 from hive_views.sql.resolver.scopes import AmbiguousName, Scope, ScopeColumn
-from hive_views.sql.resolver.stars import windowed_function
 from hive_views.sql.text.quoting import unquote_identifier
 
 GROUPING_ID = "grouping__id"

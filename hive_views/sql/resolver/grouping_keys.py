@@ -18,7 +18,7 @@ from hive_views.sql.resolver.scopes import ScopeColumn
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     **{kind: kind.__name__ for kind in (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)},
-    **{kind: kind.__name__ for kind in (exp.And, exp.Or, exp.In, exp.Between, exp.Like, exp.Is, exp.Null, exp.Boolean)},
+    **{kind: kind.__name__ for kind in (exp.And, exp.Or, exp.In, exp.Like, exp.Is, exp.Null, exp.Boolean)},
     **dict.fromkeys((exp.GT, exp.LT, exp.GTE, exp.LTE), "compare"),
     **dict.fromkeys((exp.EQ, exp.NEQ), "equal"),
     **dict.fromkeys((exp.Cast, exp.TryCast), "cast"),
@@ -60,24 +60,30 @@ class GroupingKeys:
     _shapes: tuple[_Shape, ...] = field(default=())
 
     @classmethod
-    def of(cls, keys: Iterable[exp.Expr], bound: BoundNames, is_opaque: Callable[[exp.Expr], bool]) -> GroupingKeys:
-        """Return the keys that some expressions are; `is_opaque` tells what cannot be a part of one."""
+    def of(cls, keys: Iterable[exp.Expr], bound: BoundNames) -> GroupingKeys:
+        """Return the keys that some expressions are, which call no aggregates and no window functions."""
         columns, shapes = set[ScopeColumn](), list[_Shape]()
         for key in keys:
             column = _plain_column(key, bound)
-            shape = _shapes_in(key, bound, is_opaque).get(id(key))
+            shape = _shapes_in(key, bound, lambda _: False).get(id(key))
             if column is not None:
                 columns.add(column)
             elif shape is not None and shape.columns:
                 shapes.append(shape)
         return cls(frozenset(columns), tuple(shapes))
 
-    def equal_parts(self, part: exp.Expr, bound: BoundNames, is_opaque: Callable[[exp.Expr], bool]) -> frozenset[int]:
-        """Return the ids of the nodes of a part of the block that may be equal to a key that is no column."""
+    def equal_parts(self, part: exp.Expr, bound: BoundNames, is_computed: Callable[[exp.Expr], bool]) -> frozenset[int]:
+        """Return the ids of the nodes of a part of the block that may be equal to a key that is no column.
+
+        Args:
+            part: An element of the SELECT list without its alias, a condition, or what is sorted by.
+            bound: What names refer to.
+            is_computed: Tells whether a node is computed after the rows are grouped, so that no key contains it.
+        """
         if not self._shapes:
             return frozenset()
         widest = max(len(shape.columns) for shape in self._shapes)
-        shapes = _shapes_in(part, bound, is_opaque, widest)
+        shapes = _shapes_in(part, bound, is_computed, widest)
         return frozenset(node for node, shape in shapes.items() if any(shape.may_equal(key) for key in self._shapes))
 
 
@@ -102,13 +108,13 @@ def _plain_column(node: exp.Expr, bound: BoundNames) -> ScopeColumn | None:
 
 
 def _shapes_in(
-    root: exp.Expr, bound: BoundNames, is_opaque: Callable[[exp.Expr], bool], widest: int | None = None
+    root: exp.Expr, bound: BoundNames, is_computed: Callable[[exp.Expr], bool], widest: int | None = None
 ) -> dict[int, _Shape]:
     """Return the shapes of the expressions in a part, by the ids of their nodes, of at most a number of columns."""
     shapes = dict[int, _Shape]()
     nodes = list(root.dfs(prune=lambda node: isinstance(node, (exp.Column, exp.Query))))
     for node in reversed(nodes):
-        shape = None if is_opaque(node) else _shape_of(node, bound, shapes)
+        shape = None if is_computed(node) else _shape_of(node, bound, shapes)
         if shape is not None and (widest is None or len(shape.columns) <= widest):
             shapes[id(node)] = shape
     for node in nodes:
@@ -141,8 +147,13 @@ def _shape_of(node: exp.Expr, bound: BoundNames, shapes: Mapping[int, _Shape]) -
 def _number_of(node: exp.Expr) -> int | None:
     """Return a number for an operator or a value; None for other nodes."""
     if isinstance(node, exp.Literal):
-        return hash((node.is_string, node.name))
+        return hash((True, node.name)) if node.is_string else _number_of_digits(node.name)
     if isinstance(node, exp.Boolean):
         return hash(bool(node.this))
     name = _OPERATORS.get(type(node))
     return None if name is None else hash(name)
+
+
+def _number_of_digits(text: str) -> int | None:
+    """Return a number for digits as Spark reads them, `.5` as `0.5`; None for other numbers, such as `1e3`."""
+    return hash((False, text.lstrip("0"))) if text.replace(".", "", 1).isdigit() else None

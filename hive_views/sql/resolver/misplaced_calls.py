@@ -18,6 +18,7 @@ from hive_views.sql.engines.builtin_functions import (
     SPARK_WINDOW_FUNCTIONS,
 )
 from hive_views.sql.parsing.parser import ParsedQuery
+from hive_views.sql.parsing.syntax_tree import window_definition
 from hive_views.sql.resolver.context import BoundNames
 
 _PLACES: dict[type[exp.Expr], str] = {
@@ -100,8 +101,7 @@ def _reason_of_clauses(name: str, node: exp.Expr, window: exp.Window | None) -> 
         return f"Spark has no FILTER in front of OVER: write {name}(CASE WHEN … END)"
     if isinstance(node.this, exp.Distinct):
         return f"Spark has no window function {name}() with DISTINCT"
-    named = window.args.get("alias")
-    definition = _definition_of(node, named) if isinstance(named, exp.Identifier) else window
+    definition = window_definition(window)
     if definition is None:
         return f"There is no window {window.alias}: define it with WINDOW {window.alias} AS (…)"
     # A window over another one has the order of that.
@@ -110,13 +110,6 @@ def _reason_of_clauses(name: str, node: exp.Expr, window: exp.Window | None) -> 
     if name in SPARK_WINDOW_FUNCTIONS and not is_sorted and not is_over_other:
         return f"{name}() needs ORDER BY in OVER (…)"
     return None
-
-
-def _definition_of(node: exp.Expr, name: exp.Identifier) -> exp.Expr | None:
-    """Return the window that WINDOW defines for a name, which Spark compares with its upper and lower case."""
-    select = node.find_ancestor(exp.Select)
-    windows = select.args.get("windows") or () if select is not None else ()
-    return next((window for window in windows if window.name == name.name), None)
 
 
 def _reason_of_place(query: ParsedQuery, bound: BoundNames, call: _Call) -> str | None:

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from hive_views.sql.engines.builtin_functions import HIVE_TABLE_FUNCTIONS, SPARK_GENERATORS
 from hive_views.sql.engines.function_signatures import CONVERSION_FUNCTIONS
 from hive_views.sql.parsing.pipes import PipeStar
-from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped
+from hive_views.sql.parsing.syntax_tree import is_star, start_offsets, unwrapped, windowed_function
 from hive_views.sql.resolver.context import Environment, QueryBlock, ResolutionContext, StarColumns
 from hive_views.sql.resolver.expressions import cast_target
 from hive_views.sql.resolver.hive_exact.planner_names import planned_column
@@ -293,14 +293,6 @@ def _whole_column(context: ResolutionContext, node: exp.Expr) -> ScopeColumn | N
         if type(node) is exp.Column and id(node) not in context.bound.fields
         else None
     )
-
-
-def windowed_function(window: exp.Expr) -> Any:
-    """Return the function of `f(…) IGNORE NULLS OVER (…)`."""
-    function = window.this
-    while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
-        function = function.this
-    return function
 
 
 # -- Stars -------------------------------------------------------------------------------------------------------------

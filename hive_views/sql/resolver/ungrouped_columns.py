@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from hive_views.sql.engines.builtin_functions import SPARK_AGGREGATES, may_be_aggregate
 from hive_views.sql.parsing.parser import ParsedQuery
-from hive_views.sql.parsing.syntax_tree import is_star, unwrapped
+from hive_views.sql.parsing.syntax_tree import is_star, unwrapped, windowed_function
 from hive_views.sql.resolver.context import BoundNames
 from hive_views.sql.resolver.grouping_keys import GroupingKeys, written_keys
 from hive_views.sql.resolver.scopes import MergedKey, Scope, ScopeColumn
@@ -49,7 +49,7 @@ class _Block:
         """Yield its columns that are not grouped; none if it does not group."""
         arguments = self.select.args
         group, having = arguments.get("group"), arguments.get("having")
-        items = [item for item in self.select.expressions if not is_star(item)]
+        items = [item.unalias() for item in self.select.expressions if not is_star(item)]
         is_filter = group is None and conf.get(HAVING_AS_WHERE, "").lower() == "true"
         if group is None and (having is None or is_filter) and not any(map(self._calls_aggregate, items)):
             return
@@ -88,10 +88,10 @@ class _Block:
         keys: list[exp.Expr] = []
         for key in written_keys(group):
             item = self._item_of(key)
-            if item is None or item.find(exp.Window) is not None:
+            if item is None or any(map(self._is_computed, item.walk())):
                 return None
             keys.append(item)
-        return GroupingKeys.of(keys, self.bound, self._is_computed)
+        return GroupingKeys.of(keys, self.bound)
 
     def _item_of(self, key: exp.Expr) -> exp.Expr | None:
         """Return the expression of a grouping key: itself, or the element of the SELECT list that it names."""
@@ -147,9 +147,7 @@ class _Block:
             return [node.this]  # behind it is a field, or the function of a database
         if type(node) is not exp.Window:
             return [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
-        function = node.this
-        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
-            function = function.this
+        function = windowed_function(node)
         arguments = () if isinstance(function, (exp.Filter, exp.WithinGroup)) else function.iter_expressions()
         return [*arguments, *(node.args.get("partition_by") or ()), *filter(None, [node.args.get("order")])]
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from hive_views.sql.engines.tables import Signature
-from hive_views.sql.parsing.syntax_tree import start_offsets
+from hive_views.sql.parsing.syntax_tree import start_offsets, windowed_function
 from hive_views.sql.text.quoting import unquote_identifier
 from hive_views.sql.types.argument_counts import SEPARATORS
 from hive_views.sql.types.call_types import Argument, kind_of
@@ -102,9 +102,7 @@ class SparkRefusals(SparkTypeInference):
 
     def _function_of(self, window: exp.Expr) -> str | None:
         """Return the name of the function in front of an OVER; None for a definition in WINDOW."""
-        function = window.this
-        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls)):
-            function = function.this
+        function = windowed_function(window)
         return self.query.function_name(function) if isinstance(function, exp.Func) else None
 
     def _is_in_text(self, node: exp.Expr) -> bool:

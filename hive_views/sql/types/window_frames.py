@@ -12,6 +12,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from hive_views.sql.parsing.syntax_tree import window_definition
 from hive_views.sql.types import hive_types
 
 TypeOf = Callable[[exp.Expr], str | None]
@@ -90,31 +91,29 @@ class Frame:
             return "Spark needs constant bounds of a frame"
         if self.lower is Edge.LAST or self.upper is Edge.FIRST:
             return "This frame ends before it begins"
-        reason = (
-            self._reason_of_rows(distances, type_of)
-            if self.kind == "ROWS"
-            else self._reason_of_range(distances, type_of)
-        )
-        lower, upper = (bound.number if isinstance(bound, Distance) else None for bound in (self.lower, self.upper))
-        if reason is None and lower is not None and upper is not None and lower > upper:
+        numbers = [distance.number for distance in distances]
+        known = [number for number in numbers if number is not None]
+        if len(known) == 2 and known[0] > known[1]:
             return "This frame ends before it begins"
-        return reason
+        kinds = [kind for distance in distances if (kind := type_of(distance.value)) is not None]
+        return _reason_of_rows(kinds) if self.kind == "ROWS" else self._reason_of_range(kinds, type_of)
 
-    def _reason_of_rows(self, distances: list[Distance], type_of: TypeOf) -> str | None:
-        kinds = {type_of(distance.value) for distance in distances} - {None, "int"}
-        return f"Spark needs a number of rows of type INT, not {kinds.pop()!s}" if kinds else None
-
-    def _reason_of_range(self, distances: list[Distance], type_of: TypeOf) -> str | None:
+    def _reason_of_range(self, kinds: list[str], type_of: TypeOf) -> str | None:
+        """Return why Spark refuses a frame of RANGE with differences of some types."""
         if not self.order and (self.lower, self.upper) != (Edge.FIRST, Edge.LAST):
             return "A frame of RANGE needs ORDER BY"
-        if not distances:
+        if all(isinstance(bound, Edge) for bound in (self.lower, self.upper)):
             return None
         if len(self.order) > 1:
             return "A frame of RANGE with a difference needs one key in ORDER BY"
         key = type_of(self.order[0])
-        kinds = [kind for distance in distances if (kind := type_of(distance.value)) is not None]
         wrong = [kind for kind in kinds if key is not None and not _has_difference(key, kind)]
         return f"Spark has no RANGE of {wrong[0].upper()} over {str(key).upper()}" if wrong else None
+
+
+def _reason_of_rows(kinds: list[str]) -> str | None:
+    wrong = [kind for kind in kinds if kind != "int"]
+    return f"Spark needs a number of rows of type INT, not {wrong[0].upper()}" if wrong else None
 
 
 def frame_refusals(
@@ -130,18 +129,12 @@ def frame_refusals(
     for window in windows:
         frame = Frame.of(window)
         reason = frame.refusal(type_of) if frame is not None else None
-        frame = frame or _frame_of_name(window)
+        definition = window_definition(window)
+        frame = frame or (None if definition is None else Frame.of(definition))
         if frame is not None and reason is None:
             reason = _reason_of_function(function_of(window), frame)
         if reason is not None:
             yield window, reason
-
-
-def _frame_of_name(window: exp.Expr) -> Frame | None:
-    """Return the frame of the window of WINDOW that an OVER names."""
-    select = window.find_ancestor(exp.Select) if window.args.get("alias") is not None else None
-    windows = select.args.get("windows") or () if select is not None else ()
-    return next((Frame.of(named) for named in windows if named is not window and named.name == window.alias), None)
 
 
 def _reason_of_function(name: str | None, frame: Frame) -> str | None:
