@@ -26,7 +26,7 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Partition,
     Table,
 )
-from hive_views.metastore.invalid_requests import ABSENT, invalid_partition
+from hive_views.metastore.invalid_requests import invalid_create_in
 from hive_views.metastore.rejections import rejection_error
 from hive_views.metastore.rows.row import CHANGE_TIME, Row
 from hive_views.metastore.store import MetastoreStore
@@ -161,7 +161,16 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
     """Add partitions, with their fingerprints, to a view and return those that did not exist before."""
     added: list[Values] = []
     for values, fingerprint in partitions.items():
-        partition = _new_partition(row, values, {} if fingerprint is None else {SOURCES: fingerprint})
+        partition = Partition(
+            values=list(values),
+            dbName=row.name.database,
+            tableName=row.name.name,
+            createTime=0,
+            lastAccessTime=0,
+            parameters={} if fingerprint is None else {SOURCES: fingerprint},
+        )
+        if row.table.sd is not None and row.table.sd.location:
+            partition.sd = copy.copy(row.table.sd)
         with after_steps(*(f"the partition {'/'.join(item)} was added" for item in added)):
             try:
                 client.add_partition(partition)
@@ -169,24 +178,10 @@ def add_partitions(client: MetastoreClient, row: Row, partitions: Mapping[Values
                 continue
             except (MetaException, InvalidObjectException, NoSuchObjectException, MetastoreRefusedError) as error:
                 is_missing = partial(_is_missing, client, row, values)
-                invalid = invalid_partition(client, partition)
+                invalid = invalid_create_in(client, row.name.database)
                 raise rejection_error(client, "add_partition", str(row.name), error, is_missing, invalid) from error
         added.append(values)
     return added
-
-
-def _new_partition(row: Row, values: Values, parameters: dict[str, str]) -> Partition:
-    partition = Partition(
-        values=list(values),
-        dbName=row.name.database,
-        tableName=row.name.name,
-        createTime=0,
-        lastAccessTime=0,
-        parameters=parameters,
-    )
-    if row.table.sd is not None and row.table.sd.location:
-        partition.sd = copy.copy(row.table.sd)
-    return partition
 
 
 def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Values]) -> list[Values]:
@@ -200,7 +195,7 @@ def drop_partitions(client: MetastoreClient, row: Row, partitions: Iterable[Valu
                 continue
             except (MetaException, MetastoreRefusedError) as error:
                 is_stored = partial(_is_stored, client, row, values)
-                invalid = invalid_partition(client, _new_partition(row, (ABSENT,) * len(values), {}))
+                invalid = invalid_create_in(client, row.name.database)
                 raise rejection_error(client, "drop_partition", str(row.name), error, is_stored, invalid) from error
         dropped.append(values)
     return dropped

@@ -13,16 +13,14 @@ from hive_views.metastore._thrift.hive_metastore.ttypes import (
     Database,
     InvalidObjectException,
     MetaException,
-    Partition,
 )
 from hive_views.metastore.invalid_requests import (
     invalid_create,
     invalid_create_in,
     invalid_database_create,
-    invalid_partition,
 )
 from hive_views.metastore.transport.client import MetastoreClient
-from tests.integration.metastore.denied_changes import EMPTY, OPERATIONS, PARTITIONED, Denied, Realm
+from tests.integration.metastore.denied_changes import EMPTY, OPERATIONS, Denied, Realm
 from tests.integration.metastore.listeners import RefusingMetastore, start_refusing
 from tests.suites import extended
 
@@ -108,12 +106,6 @@ def test_invalid_create_is_refused_without_listener(kind: str, refusing: Refusin
 IMPOSSIBLE = "Parent path is not a directory: file:/dev/null|Failed to create external path file:/dev/null"
 
 
-def new_partition(client: MetastoreClient, realm: Realm, value: str) -> Partition:
-    row = client.get_table(realm.database, PARTITIONED)
-    assert row is not None
-    return Partition([value], realm.database, PARTITIONED, 0, 0, row.sd, {})
-
-
 @pytest.mark.parametrize(
     ("invalid", "answer"),
     [
@@ -125,12 +117,8 @@ def new_partition(client: MetastoreClient, realm: Realm, value: str) -> Partitio
             lambda client, realm: invalid_create_in(client, f"{realm.database}{EMPTY}"),
             "Attempt to store value .* that has maximum length of 767",
         ),
-        (
-            lambda client, realm: invalid_partition(client, new_partition(client, realm, "2")),
-            IMPOSSIBLE,
-        ),
     ],
-    ids=["create database", "change or drop database", "partition"],
+    ids=["create database", "partition, change or drop of a database"],
 )
 def test_invalid_request_is_refused_without_listener(
     invalid: Callable[[MetastoreClient, Realm], Callable[[], None]],
