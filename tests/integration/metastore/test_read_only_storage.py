@@ -20,7 +20,7 @@ from tests.suites import extended
 
 WRITES_NO_FILE = (
     *("rename", "drop", "purge", "register", "drop of a Hive view", "drop materialized", "change database"),
-    *("rename table", "drop table", "purge table", "add partition", "drop partition"),
+    *("rename table", "drop table", "purge table", "add partition", "drop partition", "drop database"),
 )
 """Changes of the metastore only; a purge cannot delete the files, and reports them."""
 
